@@ -110,12 +110,12 @@ endforeach()
 # published figures: ctest -L experiments
 set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
 # what may go wrong in a run: tests/faults/NAME.sh; KILLS=500 for kills.sh by hand. By hand alone: memory.sh, minutes of ranks
-# that run out of memory in control groups
+# that run out of memory in control groups, and ends.sh, minutes of runs that are stopped, killed and signalled
 if(HPLAN_HAVE_EXEC)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/faults/*.sh)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
-    if(name STREQUAL memory)
+    if(name MATCHES "^(memory|ends)$")
       add_test(NAME faults_${name} COMMAND bash ${script} CONFIGURATIONS Long)
     else()
       add_test(NAME faults_${name} COMMAND bash ${script})

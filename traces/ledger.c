@@ -3,6 +3,7 @@
 #include "traces/ledger.h"
 
 #include "plan/base/db.h"
+#include "plan/base/host.h"
 #include "traces/text.h"
 
 #include <errno.h>
@@ -26,12 +27,7 @@ static const char schema[] = "CREATE TABLE run(id INTEGER PRIMARY KEY"
                              ") STRICT";
 
 const char *hp_ledger_path(char *out, size_t n) {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (state && state[0] == '/')
-        snprintf(out, n, "%s/hplan/history.db", state);
-    else
-        snprintf(out, n, "%s/.local/state/hplan/history.db", home && home[0] ? home : "/tmp");
-    return out;
+    return hp_user_path("XDG_STATE_HOME", ".local/state", "history.db", out, n);
 }
 
 /* --- opening --- */

@@ -77,24 +77,24 @@ static hp_status prepare(hp_arena *arena, const run_options *o, const run_again 
     else
         HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
     HP_TRY(run_here_check(arena, plan, &here, err));
-    return run_disk_check(arena, plan, run_options_passed(o, "checkpoint"), run_options_passed(o, "keep"),
-                          err);
+    const run_disk disk = {.checkpoints = run_options_passed(o, "checkpoint"),
+                           .keep = run_options_passed(o, "keep"),
+                           .save = run_options_passed(o, "save")};
+    return run_disk_check(arena, plan, &disk, err);
 }
 
-/* A trace is worth keeping when the run reached its steps, however it then ended; not where no file can be written. */
-static bool keeps(hp_status outcome, bool recorded) {
-    return recorded && outcome != HP_ECREATE && outcome != HP_EIO;
-}
-
-/* An earlier run is kept, unless a complete one is to replace it. */
+/* An earlier run is kept, unless a complete one is to replace it; where something could not be written, its name too. */
 static hp_status commit(const run_options *o, workspace *w, hp_status outcome, hp_error *err) {
     const bool stopped = outcome == HP_ESTALL || outcome == HP_EDEAD;
-    if (!o->no_history || outcome != HP_OK) HP_TRY(workspace_keep(w, err));
+    if (outcome == HP_ECREATE || outcome == HP_EIO)
+        workspace_free_name(w);
+    else if (!o->no_history || outcome != HP_OK)
+        HP_TRY(workspace_keep(w, err));
     HP_TRY(workspace_commit(w, err));
     if (outcome != HP_OK)
-        fprintf(stderr, "hplan: the trace up to there is in %s%s%s%s%s\n", o->trace,
+        fprintf(stderr, "hplan: the trace up to there is in %s%s%s%s%s\n", w->final,
                 w->kept[0] ? "; the one before is now " : "", w->kept,
-                stopped ? "; who waited for whom: hplan diagnose " : "", stopped ? o->trace : "");
+                stopped ? "; who waited for whom: hplan diagnose " : "", stopped ? w->final : "");
     return HP_OK;
 }
 
@@ -139,7 +139,7 @@ static hp_status execute(hp_arena *arena, const run_options *o, const run_again 
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
     run_status_end(&status, outcome);
     run_show_end(&show);
-    if (keeps(outcome, recorded)) HP_TRY(commit(o, w, outcome, outcome == HP_OK ? err : NULL));
+    if (recorded) HP_TRY(commit(o, w, outcome, outcome == HP_OK ? err : NULL));
     if (outcome != HP_OK || !recorded) {
         run_show_final(&show, NULL, o->trace, w->kept);
         return outcome;

@@ -26,9 +26,9 @@
 /* Time for mpirun to clean up once a run was told to end or reported a failure. Its own SIGTERM, pause,
  * SIGKILL take 1 to 2 s. */
 static const double GRACE_S = 8;
-/* Ranks notice one of them that does not move after 10 s, and say what they wait for; all of them, the only one, or their
- * launcher nobody but hplan notices. A process may wait long for its disk, and go on. */
-static const double AFTER_DEADLINE_S = 5, LOOK_EVERY_S = 1;
+/* Ranks notice one of them that does not move after 10 s, and say what they wait for, which may take them a while; all of them, the
+ * only one, or their launcher nobody but hplan notices. A process may wait long for its disk, and go on. */
+static const double AFTER_DEADLINE_S = 5, SILENT_S = 2, LOOK_EVERY_S = 1;
 static const struct {
     hp_process_state state;
     double limit_s; /* without --deadline */
@@ -236,8 +236,10 @@ static void look_for_halted(launch_watch *w) {
     const bool moved = has_moved(w), could_look = now <= since + 3 * LOOK_EVERY_S;
     for (int h = 0; h < N_HALT && w->kill_s == 0; h++) {
         char who[96] = "";
-        const double limit_s = deadline_s > 0 ? deadline_s + AFTER_DEADLINE_S : HALTS[h].limit_s;
-        const bool halted = launch_is_halted(w->child, HALTS[h].state, who, sizeof who);
+        bool silent;
+        const bool halted = launch_is_halted(w->child, w->l->ranks, HALTS[h].state, &silent, who, sizeof who);
+        const double limit_s =
+            deadline_s > 0 ? deadline_s + (silent ? SILENT_S : AFTER_DEADLINE_S) : HALTS[h].limit_s;
         if (!halted || !could_look || (HALTS[h].unmoved && moved))
             w->halted_s[h] = 0;
         else if (w->halted_s[h] <= 0)

@@ -55,9 +55,10 @@ static void look(pid_t pid, hp_process_state state, int depth, int *halted, char
         if (atoi(p) > 1) look((pid_t)atoi(p), state, depth + 1, halted, who, n);
 }
 
-bool launch_is_halted(pid_t child, hp_process_state state, char *who, size_t n) {
+bool launch_is_halted(pid_t child, int ranks, hp_process_state state, bool *silent, char *who, size_t n) {
     int halted = 0;
     look(child, state, 0, &halted, who, n);
+    *silent = halted >= ranks || hp_process_state_of(child) == state;
     const size_t used = halted ? strlen(who) : 0;
     if (halted > 1) snprintf(who + used, n - used, " and %d more", halted - 1);
     return halted > 0;

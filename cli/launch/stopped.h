@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Is the launcher or a process below it, on this node, in that state? Says which: the rank where it is one. */
-bool launch_is_halted(pid_t child, hp_process_state state, char *who, size_t n);
+/* Is the launcher of so many ranks or a process below it, on this node, in that state? Says which: the rank where it is one. *silent: no
+ * rank is left that would notice it: all are halted, or their launcher is. */
+bool launch_is_halted(pid_t child, int ranks, hp_process_state state, bool *silent, char *who, size_t n);
 
 #endif

@@ -117,6 +117,7 @@ static hp_status merge_rings(workspace *w, const hp_plan *plan, int status, bool
     if (s == HP_OK) s = hp_trace_end(&db, run, status, err);
     if (s == HP_OK) s = has_spans(&db, run, recorded, err);
     if (s == HP_OK) s = hp_db_commit(&db, err);
+    if (s != HP_OK) *recorded = false;
     hp_db_close(&db);
     return s;
 }
@@ -153,7 +154,7 @@ static void describe_needs(const hp_plan *plan, cli_launch *l) {
     }
     snprintf(l->needs, sizeof l->needs,
              "the plan takes %s for %d rank%s, at most %s for one, beside their processes",
-             hp_format_bytes((double)(all * hp_program_ranks(p) / p->n_role), a), hp_program_ranks(p),
+             hp_format_bytes((double)all * hp_program_ranks(p) / p->n_role, a), hp_program_ranks(p),
              hp_program_ranks(p) == 1 ? "" : "s", hp_format_bytes((double)most, b));
 }
 

@@ -1,4 +1,4 @@
-/* run_disk.c - what all ranks save, as often as it is kept, and once more while a new one is written. */
+/* run_disk.c - what all ranks save, as often as it is kept, and once more while a new one is written; and the weights at the end. */
 #include "cli/run/run_disk.h"
 
 #include "plan/base/units.h"
@@ -51,8 +51,8 @@ static bool free_bytes(const char *dir, int64_t *bytes) {
     return true;
 }
 
-hp_status run_disk_check(hp_arena *arena, const hp_plan *plan, const char *dir, const char *keep,
-                         hp_error *err) {
+static hp_status check_checkpoints(hp_arena *arena, const hp_plan *plan, const char *dir, const char *keep,
+                                   hp_error *err) {
     char one[32], all[32], there[32];
     int64_t kept = KEPT, room = 0;
     if (!dir || !free_bytes(dir, &room)) return HP_OK; /* hplan-exec says what is wrong with the folder */
@@ -66,4 +66,22 @@ hp_status run_disk_check(hp_arena *arena, const hp_plan *plan, const char *dir, 
                    dir, hp_format_bytes((double)(bytes * times), all), (long long)times,
                    hp_format_bytes((double)bytes, one), hp_format_bytes((double)room, there),
                    (long long)(kept > 1 ? kept - 1 : 1));
+}
+
+/* An earlier file of that name stays until the new one is whole. */
+static hp_status check_weights(const hp_plan *plan, const char *path, hp_error *err) {
+    char need[32], there[32];
+    int64_t bytes = 0, room = 0;
+    if (!path || !free_bytes(path, &room)) return HP_OK;
+    for (int i = 0; i < plan->graph->n_param; i++)
+        bytes += plan->graph->param[i].count * (plan->program->dtype == HP_F64 ? 8 : 4);
+    if (bytes <= room) return HP_OK;
+    return hp_fail(err, HP_EIO,
+                   "--save %s needs %s, and %s are free there: free some, or give another folder", path,
+                   hp_format_bytes((double)bytes, need), hp_format_bytes((double)room, there));
+}
+
+hp_status run_disk_check(hp_arena *arena, const hp_plan *plan, const run_disk *disk, hp_error *err) {
+    HP_TRY(check_checkpoints(arena, plan, disk->checkpoints, disk->keep, err));
+    return check_weights(plan, disk->save, err);
 }

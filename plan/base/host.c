@@ -1,9 +1,12 @@
-/* host.c - host and processor as Linux names them: uname(2), /proc/cpuinfo. */
+/* host.c - host and processor as Linux names them: uname(2), /proc/cpuinfo; homes as the environment or the list of users has them. */
 #include "plan/base/host.h"
 
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 static const char *set(char *out, size_t n, const char *text) {
     snprintf(out, n, "%s", text);
@@ -30,5 +33,22 @@ const char *hp_host_processor(char *out, size_t n) {
         break;
     }
     if (f) fclose(f);
+    return out;
+}
+
+/* A job or a service may have no HOME. "": nobody but root writes in /. */
+static const char *home_of_user(void) {
+    const char *home = getenv("HOME");
+    if (home && home[0] == '/') return home;
+    const struct passwd *user = getpwuid(geteuid());
+    return user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : "";
+}
+
+const char *hp_user_path(const char *variable, const char *below, const char *file, char *out, size_t n) {
+    const char *folder = getenv(variable);
+    if (folder && folder[0] == '/')
+        snprintf(out, n, "%s/hplan/%s", folder, file);
+    else
+        snprintf(out, n, "%s/%s/hplan/%s", home_of_user(), below, file);
     return out;
 }

@@ -1,6 +1,7 @@
 /* machine.c - finding a machine: this one, a shipped one, a file, or the words themselves. */
 #include "plan/machine/machine.h"
 #include "plan/base/alloc.h"
+#include "plan/base/host.h"
 #include "plan/base/input.h"
 
 #include "plan/machine/shipped.h"
@@ -13,12 +14,7 @@
 enum { MAX_FILE = 1 << 16 }; /* a machine's text has about 1 kB */
 
 const char *hp_cache_path(const char *file, char *out, size_t n) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/')
-        snprintf(out, n, "%s/hplan/%s", cache, file);
-    else
-        snprintf(out, n, "%s/.cache/hplan/%s", home && home[0] ? home : "/tmp", file);
-    return out;
+    return hp_user_path("XDG_CACHE_HOME", ".cache", file, out, n);
 }
 
 static hp_status not_found(const char *name, int why, hp_error *err) {

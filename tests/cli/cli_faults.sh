@@ -115,6 +115,11 @@ grep -q '^hplan: restart 2 of 3, from the newest checkpoint' err || complain "no
 cmp whole.st parts.st || complain "other weights after restarts"
 rm -rf saved ./*-[0-9].db
 
+# --- F19: ranks that srun starts without PMIx are alone each, and the plan is for more ---
+SLURM_NTASKS=4 SLURM_PROCID=0 timeout -k 5 60 "$(dirname "$HPLAN")/hplan-exec" plan.db --steps=1 >out 2>err
+got=$?
+[ $got = 3 ] && grep -q 'needs 4 ranks, started with 1: srun --mpi=pmix -n 4' err || complain "a rank that is alone: exit $got: $(cat err)"
+
 # --- F3: the launcher is killed, then hplan itself ---
 start
 kill -9 "$(pgrep -f "^mpirun.*$scratch")"
@@ -141,7 +146,9 @@ for signal in TERM INT; do
   readable "SIG$signal"
 done
 
-# --- F6: full disks ---
+# --- F6: folders that are missing, full disks ---
+expect 73 run plan.db --steps 3 --trace r.db --save no/such/w.safetensors
+[ ! -e r.db ] && [ -z "$(cat out)" ] || complain "a missing folder is noticed after training: $(cat out)"
 before=$(sha256sum <run.db)
 timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --json --trace "$scratch/run.db" >/dev/full 2>err
 [ $? = 74 ] || complain "/dev/full: $(cat err)"
@@ -155,13 +162,22 @@ if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=2m tmpfs small 2>
   before=$(sha256sum <small/run.db)
   timeout -k 5 60 "$HPLAN" run plan.db --steps 10000000 --trace small/run.db >out 2>err
   [ $? = 74 ] || complain "full disk under the trace: $(cat err)"
-  timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --save small/w.safetensors >out 2>err
-  got=$?
   dd if=/dev/zero of=small/fill bs=64k 2>/dev/null
-  timeout -k 5 60 "$HPLAN" run plan.db --steps 3 --save small/w2.safetensors >out 2>err
-  [ $? = 74 ] || complain "full disk under --save after $got: $(cat err)"
+  expect 74 run plan.db --steps 3 --save small/w.safetensors --trace r.db # before anything starts
+  grep -q -- '--save small/w.safetensors needs .*, and .* are free there' err && [ ! -e r.db ] || complain "no room for weights: $(cat out err)"
+  rm small/fill
+  mount -o remount,size=8m small
+  timeout -k 5 60 "$HPLAN" run plan.db --steps 300 --json --save small/w.safetensors --trace r.db >out 2>err &
+  run=$!
+  for _ in $(seq 200); do
+    [ "$(grep -c '"step"' out)" -ge 3 ] && break
+    sleep 0.05
+  done
+  dd if=/dev/zero of=small/fill bs=64k 2>/dev/null # meanwhile
+  finish 74 60 "small/w.safetensors.* failed: No space left on device"
+  grep -q 'the trace up to there is in r.db' err && "$HPLAN" compare r.db | grep -q ', 299 steps .*status 74' || complain "full disk under --save: the trace is lost: $(cat err)"
   [ "$before" = "$(sha256sum <small/run.db)" ] || complain "full disk: the earlier run.db has changed"
-  ls -d small/*.tmp* small/w2* 2>/dev/null && complain "full disk: pieces are left"
+  ls -d small/*.tmp* small/w* 2>/dev/null && complain "full disk: pieces are left"
   [ -z "$(ours)" ] || complain "full disk: processes are left"
 else
   echo "no tmpfs can be mounted here: full disks under files are not tested"

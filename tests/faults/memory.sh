@@ -71,7 +71,8 @@ start() {
 }
 
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --out plan.db
-expect 0 run plan.db --deterministic --steps 300 --save whole.st --trace whole.db
+steps=1500 # many more than pass on a busy machine before memory is short
+expect 0 run plan.db --deterministic --steps $steps --save whole.st --trace whole.db
 for round in $(seq "${ROUNDS:-1}"); do
   rm -rf saved run*.db
   start --steps 1000000 --trace "$scratch/run.db"
@@ -82,7 +83,7 @@ for round in $(seq "${ROUNDS:-1}"); do
   grep -Eq 'rank 1 died \(signal 9, Killed\) for want of memory: its control group may have 600 MB \(.*hplan-oom-[0-9]*/memory\.[a-z_]*\), the plan takes .* for 2 ranks' err ||
     complain "round $round: the message does not say what happened: $(cat err)"
 
-  start --steps 300 --trace "$scratch/run.db" --checkpoint saved --every 20 --restarts 3 --save parts.st
+  start --steps $steps --trace "$scratch/run.db" --checkpoint saved --every 20 --restarts 3 --save parts.st
   crowd 0
   wait $run || complain "round $round: with restarts: exit $?: $(cat err)"
   grep -q 'restart 1 of 3, from the newest checkpoint' err || complain "round $round: no restart: $(cat err)"

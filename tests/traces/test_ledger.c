@@ -4,11 +4,13 @@
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/ledger.h"
 
+#include <pwd.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static char folder[200], path[256];
 
@@ -218,6 +220,14 @@ static void the_path_follows_the_environment(void **state) {
     assert_string_equal(hp_ledger_path(out, sizeof out), "/h/.local/state/hplan/history.db");
     unsetenv("XDG_STATE_HOME");
     assert_string_equal(hp_ledger_path(out, sizeof out), "/h/.local/state/hplan/history.db");
+    unsetenv("HOME");
+    const struct passwd *user = getpwuid(geteuid()); /* not /tmp, where anybody writes */
+    char want[300];
+    snprintf(want, sizeof want, "%s/.local/state/hplan/history.db", user ? user->pw_dir : "");
+    assert_string_equal(hp_ledger_path(out, sizeof out), want);
+    setenv("HOME", "relative", 1);
+    assert_string_equal(hp_ledger_path(out, sizeof out), want);
+    unsetenv("HOME");
     if (home) setenv("HOME", home, 1);
     if (state_home) setenv("XDG_STATE_HOME", state_home, 1);
 }

@@ -4,6 +4,7 @@
 #include "plan/machine/shipped.h"
 
 #include <math.h>
+#include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -442,6 +443,23 @@ static void gpus_of_this_node_become_a_machine(void **state) {
     hp_arena_free(arena);
 }
 
+/* Calibrations decide what is planned: those of /tmp may be anybody's. */
+static void the_cache_is_the_users_own(void **state) {
+    (void)state;
+    char out[300], want[300], *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
+    const struct passwd *user = getpwuid(geteuid());
+    setenv("XDG_CACHE_HOME", "/c", 1);
+    assert_string_equal(hp_cache_path("local.cost", out, sizeof out), "/c/hplan/local.cost");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", "/h", 1);
+    assert_string_equal(hp_cache_path("local.cost", out, sizeof out), "/h/.cache/hplan/local.cost");
+    unsetenv("HOME");
+    snprintf(want, sizeof want, "%s/.cache/hplan/local.cost", user ? user->pw_dir : "");
+    assert_string_equal(hp_cache_path("local.cost", out, sizeof out), want);
+    if (home) setenv("HOME", home, 1);
+    if (cache) setenv("XDG_CACHE_HOME", cache, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_parses_back_to_the_same_machine),
@@ -459,6 +477,7 @@ int main(void) {
         cmocka_unit_test(a_machine_loads_from_its_file),
         cmocka_unit_test(files_that_are_no_machine_are_refused),
         cmocka_unit_test(gpus_of_this_node_become_a_machine),
+        cmocka_unit_test(the_cache_is_the_users_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-/* test_plan_bytes.c - plan.db with another byte, or that ends early: refused, or the same plan, candidates and content. HPLAN_LAW_CASES=N tries N bytes
+/* test_plan_bytes.c - plan.db with another byte, or that ends early: refused, or the same plan, candidates and content. HPLAN_LAW_CASES=N tries N flips
  * and N lengths, more than there are: each of them. And memory is taken for what a file holds, not for what it says. */
 #include "plan/base/db_content.h"
-#include "plan/base/rng.h"
 #include "plan/store/store.h"
+#include "tests/support/plan/flips.h"
 #include "tests/support/plan/law_cases.h"
 
 #include <fcntl.h>
@@ -37,17 +37,6 @@ static void make_plan(hp_arena *arena, hp_plan *p) {
         fail_msg("%s", err.text);
 }
 
-static void read_bytes(file *f) {
-    FILE *in = fopen(f->path, "rb");
-    assert_non_null(in);
-    fseek(in, 0, SEEK_END);
-    f->n = (size_t)ftell(in);
-    rewind(in);
-    f->bytes = malloc(f->n);
-    assert_int_equal(fread(f->bytes, 1, f->n, in), f->n);
-    fclose(in);
-}
-
 static int write_file(void **state) {
     static file f;
     hp_arena *a = hp_arena_new();
@@ -64,7 +53,7 @@ static int write_file(void **state) {
     hp_db_close(&db);
     f.hash = p.hash;
     hp_arena_free(a);
-    read_bytes(&f);
+    f.bytes = flips_read(f.path, &f.n);
     *state = &f;
     return 0;
 }
@@ -94,24 +83,16 @@ static bool refused(const file *f, const char *what, size_t at) {
     return s != HP_OK;
 }
 
-static void put_byte(const file *f, size_t at, unsigned char byte) {
-    const int fd = open(f->path, O_WRONLY);
-    assert_true(fd >= 0 && pwrite(fd, &byte, 1, (off_t)at) == 1);
-    close(fd);
+static bool refused_flip(const void *self, size_t at, unsigned char mask) {
+    (void)mask;
+    return refused(self, "byte", at);
 }
 
 static void another_byte_is_refused_or_changes_nothing(void **state) {
     const file *f = *state;
-    const size_t step = 1 + f->n / law_cases(1500);
-    size_t n_refused = 0, tried = 0;
-    for (size_t at = 0; at < f->n; at += step, tried++) {
-        const int bit = (int)hp_rng_below(7, 2, (uint64_t)at, 8);
-        put_byte(f, at, (unsigned char)(f->bytes[at] ^ 1 << bit));
-        n_refused += refused(f, "byte", at);
-        put_byte(f, at, f->bytes[at]);
-    }
-    print_message("%zu of %zu flips refused, the others change nothing\n", n_refused, tried);
-    assert_true(n_refused > tried / 10); /* much of a small file is empty pages */
+    const flips_count c = flips_try(f->path, law_cases(1500), refused_flip, f);
+    print_message("%zu of %zu flips refused, the others change nothing\n", c.refused, c.tried);
+    assert_true(c.refused > c.tried / 10); /* much of a small file is empty pages */
     assert_false(refused(f, "all of", f->n));
 }
 
