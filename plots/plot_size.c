@@ -1,7 +1,6 @@
 /* plot_size.c - time of a step and memory against the size of a sample, one line per strategy: plans of one network at several
  * lengths of text or sides of an image. Where lines cross, another strategy is the better one. */
 #include "plots/plots.h"
-#include "traces/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -96,6 +95,9 @@ hp_status hp_plot_size(hp_arena *arena, const hp_plot_source *s, int n, hp_canva
         if (!s[i].n_candidate || s[i].height <= 0 || s[i].width <= 0)
             return hp_fail(err, HP_EDATA,
                            "%s: holds no candidates; make some with `hplan simulate --out plan.db`",
+                           s[i].path);
+        if ((s[i].width == 1) != (s->width == 1))
+            return hp_fail(err, HP_EDATA, "%s and %s: one is of text, the other of images", s->path,
                            s[i].path);
         least = fmin(least, size_of(&s[i]));
         most = fmax(most, size_of(&s[i]));

@@ -15,4 +15,18 @@ static inline bool hp_layer_is_dense(const hp_graph *g, const hp_layer *l) {
     return kind == HP_PARAM_LINEAR_W || kind == HP_PARAM_TABLE;
 }
 
+/* A convolution of one pixel of tensor x: a product of every pixel's channels with a matrix. */
+static inline hp_layer hp_pixel_layer(int32_t x) {
+    return (hp_layer){.op = HP_CONV,
+                      .n_in = 1,
+                      .in = {x},
+                      .kh = 1,
+                      .kw = 1,
+                      .stride_h = 1,
+                      .stride_w = 1,
+                      .dil_h = 1,
+                      .dil_w = 1,
+                      .groups = 1};
+}
+
 #endif

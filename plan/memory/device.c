@@ -122,7 +122,8 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
     return 4 * (hp_conv_winograd_part(g, layer, s) ? winograd_pack(s, backward) : library_weights(l, s));
 }
 
-/* Floats: nine blocks of pixels by channels, two of scores, two of queries. */
+/* Floats: blocks of pixels by channels, seven of keys and two of each block of queries of a pass; two of scores; two numbers
+ * of each query. */
 int64_t hp_attend_scratch(int head_channels) {
     enum { BLOCKS = 7 + 2 * HP_ATTEND_PASS };
     return HP_ATTEND_BLOCK * (BLOCKS * hp_round_up(head_channels, HP_WINOGRAD_PANEL) + 2 * HP_ATTEND_BLOCK +

@@ -1,23 +1,15 @@
 /* builder_tokens.c - layers of transformers; see builder.h. */
 #include "plan/nets/builder_inside.h"
 
+#include "plan/graph/layer.h"
+
 static hp_layer *last_layer(hp_builder *b) {
     return &b->g->layer[b->g->n_layer - 1];
 }
 
 int hp_build_project(hp_builder *b, int x, const char *name, int out_c, bool bias) {
     const int in_c = b->g->tensor[x].c;
-    const hp_layer l = {.op = HP_CONV,
-                        .n_in = 1,
-                        .in = {x},
-                        .kh = 1,
-                        .kw = 1,
-                        .stride_h = 1,
-                        .stride_w = 1,
-                        .dil_h = 1,
-                        .dil_w = 1,
-                        .groups = 1};
-    const int y = hp_build_append(b, l, name, out_c);
+    const int y = hp_build_append(b, hp_pixel_layer(x), name, out_c);
     hp_build_append_param(b, "weight", HP_PARAM_LINEAR_W, b->linear_init, in_c, (const int[4]){out_c, in_c});
     if (bias)
         hp_build_append_param(b, "bias", HP_PARAM_BIAS, b->linear_bias_init, in_c, (const int[4]){out_c});
@@ -51,18 +43,9 @@ int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias) {
 int hp_build_project_tied(hp_builder *b, int x, const char *name, int embedded) {
     if (b->status != HP_OK) return 0;
     const int32_t table = b->g->layer[b->g->tensor[embedded].producer].param[0];
-    const hp_layer l = {.op = HP_CONV,
-                        .n_in = 1,
-                        .in = {x},
-                        .kh = 1,
-                        .kw = 1,
-                        .stride_h = 1,
-                        .stride_w = 1,
-                        .dil_h = 1,
-                        .dil_w = 1,
-                        .groups = 1,
-                        .n_param = 1,
-                        .param = {table}};
+    hp_layer l = hp_pixel_layer(x);
+    l.n_param = 1;
+    l.param[0] = table;
     return hp_build_append(b, l, name, b->g->param[table].dim[0]);
 }
 

@@ -195,6 +195,9 @@ static void a_strategy_has_a_line_over_sizes(void **state) {
     }
     assert_int_equal(hp_plot_size(arena, plans, 1, &c, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "of one size"));
+    plans[1].width = 1;
+    assert_int_equal(hp_plot_size(arena, plans, 2, &c, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "one is of text"));
     hp_canvas_close(&c);
     hp_arena_free(arena);
 }

@@ -11,18 +11,4 @@ hp_status onnx_conv_with(onnx_call *c, const onnx_value *x, int32_t tensor, cons
 hp_status onnx_linear_with(onnx_call *c, const onnx_value *x, int32_t tensor, const onnx_const *w,
                            bool outs_first, double factor, const onnx_const *bias);
 
-/* A convolution of one pixel: a product of every pixel's channels with a matrix. */
-static inline hp_layer onnx_pixel_layer(int32_t x) {
-    return (hp_layer){.op = HP_CONV,
-                      .n_in = 1,
-                      .in = {x},
-                      .kh = 1,
-                      .kw = 1,
-                      .stride_h = 1,
-                      .stride_w = 1,
-                      .dil_h = 1,
-                      .dil_w = 1,
-                      .groups = 1};
-}
-
 #endif

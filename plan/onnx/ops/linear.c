@@ -1,5 +1,6 @@
 /* linear.c - Gemm and MatMul with constant weights: a linear layer over all of a sample, or a 1x1 convolution
  * where the matrix multiplies the channels of every pixel. */
+#include "plan/graph/layer.h"
 #include "plan/onnx/ops/conv.h"
 #include "plan/onnx/weights.h"
 
@@ -57,7 +58,7 @@ static hp_status linear_layer(onnx_call *c, const onnx_value *x, int32_t tensor,
 static hp_status pixel_layer(onnx_call *c, int32_t tensor, const onnx_const *w, bool outs_first,
                              double factor, int64_t outs, int32_t *y) {
     const int64_t ins = c->r->graph->tensor[tensor].c, dim[2] = {outs, ins};
-    HP_TRY(onnx_emit(c, onnx_pixel_layer(tensor), outs, y));
+    HP_TRY(onnx_emit(c, hp_pixel_layer(tensor), outs, y));
     return onnx_emit_param(c, HP_PARAM_LINEAR_W, w->name, "weight", 2, dim, ins,
                            onnx_weights_matrix(c, w, outs_first, NULL, factor));
 }
@@ -74,7 +75,7 @@ hp_status onnx_linear_with(onnx_call *c, const onnx_value *x, int32_t tensor, co
                          "has weights for %" PRId64 " inputs and %" PRId64 " of them: is the --image the one "
                          "that the model was made for?",
                          ins, x->dim[x->n_dim - 1]);
-    int32_t y;
+    int32_t y = -1;
     if (last == LAST_SAMPLE)
         HP_TRY(linear_layer(c, x, tensor, w, outs_first, factor, outs, &y));
     else

@@ -72,11 +72,12 @@ hp_status onnx_scaled(const onnx_call *c, int32_t tensor, double factor, int32_t
 
 /* --- views --- */
 
-/* The indices of an axis that the view has; false: in several parts. */
+/* The indices of an axis that a view has. */
 typedef struct places {
     int64_t first, count, step;
 } places;
 
+/* false: they are of several parts. */
 static bool places_on(const onnx_view *w, int axis, places *p) {
     int n = 0;
     *p = (places){w->first[axis], 1, 1};

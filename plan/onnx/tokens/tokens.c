@@ -1,6 +1,6 @@
 /* tokens.c - what makes tokens: rows of a table that ids name, a class token before them, their places; and the head
  * that is tied to the table of ids. */
-#include "plan/onnx/ops/conv.h"
+#include "plan/graph/layer.h"
 #include "plan/onnx/tokens/terms.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ hp_status onnx_term_tied(onnx_call *c, onnx_value *const *in, bool *fits) {
     *fits = table >= 0 && w->n_dim == 2 && onnx_is_channel_dim(c->r, x, x->n_dim - 1) &&
             w->dim[0] == onnx_extent(c->r, x, HP_AXIS_C);
     if (!*fits) return HP_OK;
-    HP_TRY(onnx_emit(c, onnx_pixel_layer(x->tensor), w->dim[1], &y));
+    HP_TRY(onnx_emit(c, hp_pixel_layer(x->tensor), w->dim[1], &y));
     HP_TRY(onnx_emit_tied(c, table));
     onnx_value like = *x;
     like.dim[like.n_dim - 1] = w->dim[1];

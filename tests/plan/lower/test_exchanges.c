@@ -45,7 +45,7 @@ static bool same_exchange(const hp_role *r, int a, int b) {
            r->queue[r->task[a].queue].channel == r->queue[r->task[b].queue].channel;
 }
 
-/* Does `task` come after `before` in anything but its own queue? Of a recomputed exchange only the latest is the same. */
+/* Does `task` wait for `before`, straight or through others? */
 static bool depends(const hp_role *r, int task, int before) {
     if (task <= before) return false;
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) {
@@ -55,7 +55,7 @@ static bool depends(const hp_role *r, int task, int before) {
     return false;
 }
 
-/* The tasks that made what a send sends. */
+/* The copy that made what a send sends; -1: it sends a tensor as it is. */
 static int maker(const hp_role *r, int send) {
     const int32_t buffer = r->operand[r->task[send].operand];
     for (int t = send - 1; t >= 0; t--)
