@@ -14,11 +14,10 @@ static hp_status find_image(const onnx_reader *r, const Onnx__GraphProto *g, onn
         onnx_value *at = &r->value[onnx_names_find(&r->names, g->input[i]->name)];
         if (!at->needed || at->kind != ONNX_NOTHING) continue;
         if (*v)
-            return hp_fail(
-                r->err, HP_EDATA,
-                "%s: it has two inputs, '%s' and '%s', and one image can be given: make the others "
-                "constants of the model",
-                r->file, onnx_clean(r->scratch, (*v)->name), onnx_clean(r->scratch, at->name));
+            return hp_fail(r->err, HP_EDATA,
+                           "%s: it has two inputs, '%s' and '%s', and one can be given: make the others "
+                           "constants of the model",
+                           r->file, onnx_clean(r->scratch, (*v)->name), onnx_clean(r->scratch, at->name));
         *v = at;
         *info = g->input[i];
     }
