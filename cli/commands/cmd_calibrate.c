@@ -30,6 +30,8 @@ typedef struct options {
     calibrate_import_options import;
 } options;
 
+static const double LARGE_ERROR = 0.1; /* of the best candidates, to be told */
+
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
     {"comm", 0, NULL, offsetof(options, comm), 0, "messages and collectives only"},
@@ -442,6 +444,10 @@ static hp_status print(frame *f, const setup *s, const hp_cost_table *t, const c
     printf("\n%d runs in %.0f s, wrote %s\n", out->runs, elapsed_s, cli_plain(s->path, plain, sizeof plain));
     if (!out->finished && !s->quick)
         printf("not all was measured: hplan calibrate goes on where this one stopped\n");
+    if (!out->finished && s->quick && out->error > LARGE_ERROR)
+        printf("the best candidates are known to about %.0f %% when the seconds were over: more of them "
+               "(--seconds) measure more\n",
+               100 * out->error);
     print_next(f->arena, o, s);
     return cli_finish_stdout(err);
 }
