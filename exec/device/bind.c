@@ -181,9 +181,16 @@ static void bind_loss(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->x[0] = buffer_at(c, o->x[0]);
     b->labels = buffer_at(c, o->labels);
     b->in_c[0] = logits->hi[HP_AXIS_C] - logits->lo[HP_AXIS_C];
+    b->classes = c->graph->tensor[c->graph->layer[c->graph->n_layer - 1].out].c;
+    b->first_class = logits->lo[HP_AXIS_C];
+    b->sums = buffer_at(c, o->sums);
+    b->first_sum = b->task->op == HP_TASK_MAXSUM ? b->task->offset : 0;
     b->count = hp_box_empty(logits) ? 0 : hp_box_elems(logits) / b->in_c[0];
     HP_ASSERT(c->role->buffer[o->labels].bytes >= b->count * (int64_t)sizeof(int32_t));
     HP_ASSERT(o->dx[0] < 0 || hp_box_equal(logits, box_of(c, o->dx[0])));
+    if (o->sums >= 0 && b->count > 0)
+        b->members =
+            (int32_t)(c->role->buffer[o->sums].bytes / (b->count * HP_MAXSUMS * hp_dtype_bytes(HP_F64)));
 }
 
 static int64_t logits_pixels(const hp_graph *g) {
@@ -284,13 +291,13 @@ static void bind_part(const hp_device_config *c, const hp_operands *o, hp_bound 
 
 typedef void bind_fn(const hp_device_config *c, const hp_operands *o, hp_bound *b);
 static bind_fn *const bind_fns[HP_TASK_OPS] = {
-    [HP_TASK_PACK] = bind_pack,      [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
-    [HP_TASK_LOSS] = bind_loss,      [HP_TASK_BSTATS] = bind_layer,   [HP_TASK_BWD] = bind_layer,
-    [HP_TASK_BWDW] = bind_layer,     [HP_TASK_ACCUM] = bind_accum,    [HP_TASK_COPY] = bind_copy,
-    [HP_TASK_ZERO] = bind_zero,      [HP_TASK_UPDATE] = bind_update,  [HP_TASK_FINITE] = bind_update,
-    [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,   [HP_TASK_PROJECT] = bind_factors,
-    [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors, [HP_TASK_PART] = bind_part,
-    [HP_TASK_NORM] = bind_norm,
+    [HP_TASK_PACK] = bind_pack,       [HP_TASK_STATS] = bind_layer,    [HP_TASK_FWD] = bind_layer,
+    [HP_TASK_LOSS] = bind_loss,       [HP_TASK_MAXSUM] = bind_loss,    [HP_TASK_BSTATS] = bind_layer,
+    [HP_TASK_BWD] = bind_layer,       [HP_TASK_BWDW] = bind_layer,     [HP_TASK_ACCUM] = bind_accum,
+    [HP_TASK_COPY] = bind_copy,       [HP_TASK_ZERO] = bind_zero,      [HP_TASK_UPDATE] = bind_update,
+    [HP_TASK_FINITE] = bind_update,   [HP_TASK_ENCODE] = bind_codec,   [HP_TASK_DECODE] = bind_codec,
+    [HP_TASK_PROJECT] = bind_factors, [HP_TASK_FACTOR] = bind_factors, [HP_TASK_EXPAND] = bind_factors,
+    [HP_TASK_PART] = bind_part,       [HP_TASK_NORM] = bind_norm,
 };
 
 hp_bound hp_bind(const hp_device_config *c, int t) {

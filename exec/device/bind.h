@@ -8,6 +8,7 @@
 
 #include "exec/device/device.h"
 #include "plan/graph/optimizer.h"
+#include "plan/graph/summands.h"
 
 enum { HP_BOUND_BOXES = 2 };
 
@@ -53,6 +54,10 @@ typedef struct hp_bound {
     const hp_role *role;
     hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
     int32_t *labels;
+    /* loss, maxsum: classes of the network, and the first that is in x[0]; `sums` then (HP_MAXSUMS of `count` rows) of
+     * each of `members` ranks, NULL: all classes are here; first_sum: this rank's first */
+    int32_t classes, first_class, members;
+    int64_t first_sum;
     double *metric; /* HP_METRICS */
     int64_t count;  /* loss: rows; accum, zero, update, norm, part: elements */
     int64_t batch;  /* over which the loss is a mean: the global one, or the replica's alone */
@@ -77,10 +82,21 @@ typedef struct hp_clamp {
 } hp_clamp;
 hp_clamp hp_clamp_of(int act);
 
-/* The row of an embedding's table that an id names; one that is none names the nearest. */
-static inline int64_t hp_embedding_row(const hp_bound *b, double id) {
+/* Rows of an embedding's table that are here. */
+static inline hp_extent hp_embedding_rows(const hp_bound *b) {
+    const int32_t rows = b->graph->param[b->layer->param[0]].dim[0];
+    if (b->layer->tp != (int32_t)HP_TP_ROW) return (hp_extent){0, rows};
+    const int width = b->shape.full_oc / hp_summands(b->layer);
+    const hp_summand s = hp_summand_at(b->graph, b->layer, b->shape.oc0 / width);
+    return (hp_extent){s.in_lo, s.in_hi};
+}
+
+/* The row of an embedding's table that an id names, of those that are here; one that is no id names the nearest; -1: it is
+ * another rank's. */
+static inline int64_t hp_embedding_row(const hp_bound *b, hp_extent here, double id) {
     const double last = b->graph->param[b->layer->param[0]].dim[0] - 1;
-    return id > 0 ? (int64_t)(id < last ? id : last) : 0;
+    const int64_t row = id > 0 ? (int64_t)(id < last ? id : last) : 0;
+    return row >= here.lo && row < here.hi ? row - here.lo : -1;
 }
 
 /* Dropout keeps an element of the global batch or not: the same in forward, recomputation and backward, and

@@ -20,6 +20,32 @@ static inline void hp_metric_add(double *metric, double loss, int label, int pre
     metric[HP_METRIC_LABELLED] += label != 0;
 }
 
+/* The softmax of a row out of what the ranks that have its classes say of theirs (plan/program/program.h). */
+typedef struct hp_softmax_row {
+    double max, sum, label; /* sum: of exponentials beside the maximum; label: its logit */
+    int top;                /* class of the first maximum */
+} hp_softmax_row;
+static inline hp_softmax_row hp_softmax_of(const hp_bound *b, int64_t row) {
+    hp_softmax_row r = {.top = -1};
+    for (int m = 0; m < b->members; m++) {
+        const double *s = b->sums + ((int64_t)m * b->count + row) * HP_MAXSUMS;
+        if (r.top < 0 || s[HP_MAXSUM_MAX] > r.max) {
+            r.max = s[HP_MAXSUM_MAX];
+            r.top = (int)s[HP_MAXSUM_AT];
+        }
+        r.label += s[HP_MAXSUM_LABEL];
+    }
+    for (int m = 0; m < b->members; m++) {
+        const double *s = b->sums + ((int64_t)m * b->count + row) * HP_MAXSUMS;
+        r.sum += s[HP_MAXSUM_SUM] * exp(s[HP_MAXSUM_MAX] - r.max);
+    }
+    return r;
+}
+/* Is the label's class among those that are here? Its row counts here, and nowhere else. */
+static inline bool hp_metric_is_here(const hp_bound *b, int label) {
+    return label >= b->first_class && label < b->first_class + b->in_c[0];
+}
+
 /* Loss tasks divide the gradient by all rows of the batch, since no rank knows how many of them have a label.
  * By the time of the optimiser the all-reduced metric says so: this factor makes the mean one over those that
  * have. A classifier's samples always count, also those without a label. */

@@ -326,6 +326,28 @@ static hp_status check_store(const checker *c) {
     return want_part(c, operand(c, 0), c->g->layer[c->g->n_layer - 1].out, "the output", &x);
 }
 
+static int64_t rows_of(const hp_box *logits) {
+    return hp_box_elems(logits) / hp_box_len(logits, HP_AXIS_C);
+}
+
+static hp_status want_labels(const checker *c, int32_t labels, const hp_box *logits) {
+    if (buffer_of(c, labels)->kind != HP_BUF_LABELS) return REFUSED("buffer %d is not for labels", labels);
+    const hp_box *l = &buffer_of(c, labels)->box;
+    for (int a = HP_AXIS_N; a <= HP_AXIS_W; a++)
+        if (l->lo[a] != logits->lo[a] || l->hi[a] != logits->hi[a])
+            return REFUSED("the labels are not those of the logits' pixels");
+    return HP_OK;
+}
+
+/* Blocks of HP_MAXSUMS for each row of logits. */
+static hp_status want_class_sums(const checker *c, const hp_box *logits, int32_t sums) {
+    const hp_buffer *b = buffer_of(c, sums);
+    if (hp_box_empty(logits)) return REFUSED("there are no logits");
+    const int64_t block = rows_of(logits) * HP_MAXSUMS * hp_dtype_bytes(HP_F64);
+    if (b->kind == HP_BUF_SUMS && b->bytes > 0 && b->bytes % block == 0) return HP_OK;
+    return REFUSED("buffer %d does not hold %d sums per row of logits", sums, HP_MAXSUMS);
+}
+
 static hp_status check_loss(const checker *c) {
     const int logits = c->g->layer[c->g->n_layer - 1].out;
     const int32_t labels = operand(c, 2);
@@ -333,14 +355,24 @@ static hp_status check_loss(const checker *c) {
     if (hp_device_memory_of(c->p->device)->loss() > buffer_of(c, HP_BUF_SCRATCH)->bytes)
         return REFUSED("too little scratch is planned");
     HP_TRY(want_part(c, operand(c, 1), logits, "the logits", &x));
-    if (hp_box_len(x, HP_AXIS_C) != c->g->tensor[logits].c) return REFUSED("logits of some classes only");
+    if (c->t->n_operand > 3)
+        HP_TRY(want_class_sums(c, x, operand(c, 3)));
+    else if (hp_box_len(x, HP_AXIS_C) != c->g->tensor[logits].c)
+        return REFUSED("logits of some classes only");
     HP_TRY(want_equal(c, operand(c, 0), logits, "the gradient", x));
-    if (buffer_of(c, labels)->kind != HP_BUF_LABELS) return REFUSED("buffer %d is not for labels", labels);
-    const hp_box *l = &buffer_of(c, labels)->box;
-    for (int a = HP_AXIS_N; a <= HP_AXIS_W; a++)
-        if (l->lo[a] != x->lo[a] || l->hi[a] != x->hi[a])
-            return REFUSED("the labels are not those of the logits' pixels");
-    return HP_OK;
+    return want_labels(c, labels, x);
+}
+
+/* What the ranks that have classes of a row make of theirs: whole blocks, of which the task fills one. */
+static hp_status check_maxsum(const checker *c) {
+    const hp_box *x = NULL;
+    HP_TRY(want_part(c, operand(c, 1), c->g->layer[c->g->n_layer - 1].out, "the logits", &x));
+    HP_TRY(want_class_sums(c, x, operand(c, 0)));
+    const int64_t block = rows_of(x) * HP_MAXSUMS,
+                  all = buffer_of(c, operand(c, 0))->bytes / hp_dtype_bytes(HP_F64);
+    if (c->t->offset < 0 || c->t->offset % block || c->t->offset > all - block)
+        return REFUSED("its block lies outside the sums");
+    return want_labels(c, operand(c, 2), x);
 }
 
 /* accum: equal boxes; copy: of one tensor, where the boxes meet. */
@@ -383,7 +415,7 @@ static task_rule *const task_rules[HP_TASK_OPS] = {
     [HP_TASK_FWD] = check_fwd,       [HP_TASK_LOSS] = check_loss,   [HP_TASK_BSTATS] = check_bstats,
     [HP_TASK_BWD] = check_bwd,       [HP_TASK_BWDW] = check_bwdw,   [HP_TASK_ACCUM] = check_pair,
     [HP_TASK_COPY] = check_pair,     [HP_TASK_ZERO] = check_zero,   [HP_TASK_SEND] = check_transfer,
-    [HP_TASK_RECV] = check_transfer, [HP_TASK_STORE] = check_store,
+    [HP_TASK_RECV] = check_transfer, [HP_TASK_STORE] = check_store, [HP_TASK_MAXSUM] = check_maxsum,
 #define COLLECTIVE(ID, ...) [HP_TASK_##ID] = check_transfer,
 #include "plan/collectives/collectives.def"
 };

@@ -263,7 +263,20 @@ static hp_status walk_loss(walker *w) {
     const int logits = w->g->layer[w->g->n_layer - 1].out;
     HP_TRY(read_all(w, operand(w, 1), logits, ACTIVATION));
     HP_TRY(read_plain(w, operand(w, 2)));
+    if (w->t->n_operand > 3) {
+        HP_TRY(read_plain(w, operand(w, 3)));
+        if (!w->of[operand(w, 3)].reduced)
+            return hp_check_refuse(&w->at, "E-LOST", "buffer %d holds the sums of this rank's classes alone",
+                                   operand(w, 3));
+    }
     return write_all(w, operand(w, 0), logits, GRADIENT);
+}
+
+static hp_status walk_maxsum(walker *w) {
+    HP_TRY(read_all(w, operand(w, 1), w->g->layer[w->g->n_layer - 1].out, ACTIVATION));
+    HP_TRY(read_plain(w, operand(w, 2)));
+    write_plain(w, operand(w, 0));
+    return HP_OK;
 }
 
 /* What both backward tasks of a layer read. */
@@ -409,14 +422,15 @@ static hp_status walk_collective(walker *w) {
 
 typedef hp_status walk_fn(walker *w);
 static walk_fn *const walks[HP_TASK_OPS] = {
-    [HP_TASK_LOAD] = walk_load,       [HP_TASK_PACK] = walk_pack,      [HP_TASK_STATS] = walk_stats,
-    [HP_TASK_FWD] = walk_fwd,         [HP_TASK_LOSS] = walk_loss,      [HP_TASK_BSTATS] = walk_bstats,
-    [HP_TASK_BWD] = walk_bwd,         [HP_TASK_BWDW] = walk_bwdw,      [HP_TASK_ACCUM] = walk_accum,
-    [HP_TASK_COPY] = walk_copy,       [HP_TASK_ZERO] = walk_zero,      [HP_TASK_UPDATE] = walk_nothing,
-    [HP_TASK_STORE] = walk_store,     [HP_TASK_SEND] = walk_send,      [HP_TASK_RECV] = walk_recv,
-    [HP_TASK_FINITE] = walk_nothing,  [HP_TASK_ENCODE] = walk_encode,  [HP_TASK_DECODE] = walk_decode,
-    [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing, [HP_TASK_EXPAND] = walk_nothing,
-    [HP_TASK_PART] = walk_part,       [HP_TASK_DUMMY] = walk_nothing,  [HP_TASK_NORM] = walk_nothing,
+    [HP_TASK_LOAD] = walk_load,      [HP_TASK_PACK] = walk_pack,       [HP_TASK_STATS] = walk_stats,
+    [HP_TASK_FWD] = walk_fwd,        [HP_TASK_LOSS] = walk_loss,       [HP_TASK_MAXSUM] = walk_maxsum,
+    [HP_TASK_BSTATS] = walk_bstats,  [HP_TASK_BWD] = walk_bwd,         [HP_TASK_BWDW] = walk_bwdw,
+    [HP_TASK_ACCUM] = walk_accum,    [HP_TASK_COPY] = walk_copy,       [HP_TASK_ZERO] = walk_zero,
+    [HP_TASK_UPDATE] = walk_nothing, [HP_TASK_STORE] = walk_store,     [HP_TASK_SEND] = walk_send,
+    [HP_TASK_RECV] = walk_recv,      [HP_TASK_FINITE] = walk_nothing,  [HP_TASK_ENCODE] = walk_encode,
+    [HP_TASK_DECODE] = walk_decode,  [HP_TASK_PROJECT] = walk_nothing, [HP_TASK_FACTOR] = walk_nothing,
+    [HP_TASK_EXPAND] = walk_nothing, [HP_TASK_PART] = walk_part,       [HP_TASK_DUMMY] = walk_nothing,
+    [HP_TASK_NORM] = walk_nothing,
 #define COLLECTIVE(ID, ...) [HP_TASK_##ID] = walk_collective,
 #include "plan/collectives/collectives.def"
 };

@@ -99,12 +99,17 @@ static bool one_pixel(const hp_layer *l) {
            l->groups == 1;
 }
 
+static bool shares_in_range(const hp_layer *l) {
+    const bool row = l->op == HP_EMBEDDING && l->tp == (int32_t)HP_TP_ROW;
+    return row || between(l->tp, 0, one_pixel(l) ? HP_TP_ROW : 0);
+}
+
 static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
     return (!r->window || window_in_range(l)) && between(l->groups, r->groups ? 1 : 0, MOST_SIZE) &&
            between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) &&
            between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) &&
-           between(l->tp, 0, one_pixel(l) ? HP_TP_ROW : 0) && between(l->summands, 0, 0) &&
+           shares_in_range(l) && between(l->summands, 0, 0) &&
            between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
            between(l->interpolation, 0, HP_BILINEAR) && between(l->corners, 0, HP_CORNERS - 1) &&
            between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&

@@ -82,7 +82,7 @@ static void fold_act(fold_state *s, int l) {
 /* All ranks have all of a linear layer. A row layer's weights (I, O) are those of a transposed convolution of one pixel. */
 static void join_shares(hp_layer *layer) {
     HP_ASSERT(hp_summands(layer) == 1);
-    if (layer->tp == (int32_t)HP_TP_ROW) layer->op = HP_CONVT;
+    if (layer->tp == (int32_t)HP_TP_ROW && layer->op == HP_CONV) layer->op = HP_CONVT;
     layer->tp = HP_TP_NONE;
 }
 
@@ -90,7 +90,8 @@ static void join_shares(hp_layer *layer) {
 static void fold_sum(fold_state *s, int l) {
     const hp_layer *sum = &s->layer[l];
     hp_layer *host = fusable_producer(s, sum->in[0]);
-    if (!host || host->op != HP_CONVT || host->n_param > 1) return;
+    const bool table = host && host->op == HP_EMBEDDING && sum->n_param == 0;
+    if (!host || (host->op != HP_CONVT && !table) || host->n_param > 1) return;
     if (sum->n_param > 0) host->param[host->n_param++] = sum->param[0];
     absorb_layer(s, host, l);
 }

@@ -271,7 +271,8 @@ hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32
 hp_extent hp_param_channels(const hp_graph *g, const hp_layer *l, hp_elements e);
 /* Are the layer's parameters and its output's channels never split? */
 static inline bool hp_layer_is_whole(const hp_layer *l) {
-    return l->op == HP_CONVT || l->op == HP_EMBEDDING || l->op == HP_POSITION;
+    return l->op == HP_CONVT || (l->op == HP_EMBEDDING && l->tp != (int32_t)HP_TP_ROW) ||
+           l->op == HP_POSITION;
 }
 
 #endif

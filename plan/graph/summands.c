@@ -61,8 +61,10 @@ hp_graph *hp_graph_with_summands(hp_arena *arena, const hp_graph *g, int n) {
 
 hp_summand hp_summand_at(const hp_graph *g, const hp_layer *l, int k) {
     const hp_tensor *x = &g->tensor[l->in[0]];
+    const bool table = l->op == HP_EMBEDDING;
     const int n = hp_summands(l), width = g->tensor[l->out].c / n;
-    const int64_t unit = x->tp_unit > 0 ? x->tp_unit : 1, units = x->c / unit;
+    const int64_t unit = !table && x->tp_unit > 0 ? x->tp_unit : 1,
+                  units = table ? g->param[l->param[0]].dim[0] : x->c / unit;
     return (hp_summand){.in_lo = (int32_t)(units * k / n * unit),
                         .in_hi = (int32_t)(units * (k + 1) / n * unit),
                         .out_lo = k * width,

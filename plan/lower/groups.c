@@ -99,8 +99,9 @@ static int stage_of(const hp_lower_ctx *c, int layer) {
     return v;
 }
 
-/* All parts of the stages of layers that have the parameter. Layers on one stage need no other group than the stage's. */
-static int32_t tied_group(hp_lower_ctx *c, int param) {
+/* All parts of the stages of layers that have the parameter, or this slice of it. Layers on one stage need no other group
+ * than the stage's. */
+static int32_t tied_group(hp_lower_ctx *c, int param, int slice) {
     int32_t *role = HP_NEW(c->arena, int32_t, 2 * c->p->n_role * c->n_vstage);
     int n = 0, first = -1;
     bool apart = false;
@@ -112,18 +113,22 @@ static int32_t tied_group(hp_lower_ctx *c, int param) {
         first = v;
         for (int flip = 0; flip < hp_flips(c->s); flip++)
             for (int p = 0; p < c->vstage[v].geo->n_part; p++)
-                role[n++] = hp_role_of(c->s, v % c->s->stages, p, flip);
+                if (lower_slice(c, p, lower_is_split(c, layer)) == slice)
+                    role[n++] = hp_role_of(c->s, v % c->s->stages, p, flip);
     }
     return apart ? group_of(c, 1, role, n, true) : -1;
 }
 
 static void tied_groups(hp_lower_ctx *c) {
-    c->tied_group = HP_NEW(c->arena, int32_t, c->g->n_layer);
-    for (int layer = 0; layer < c->g->n_layer; layer++) c->tied_group[layer] = -1;
+    const int slices = lower_slices(c);
+    c->tied_group = HP_NEW(c->arena, int32_t, (int64_t)c->g->n_layer * slices);
+    for (int i = 0; i < c->g->n_layer * slices; i++) c->tied_group[i] = -1;
     for (int layer = 1; layer < c->g->n_layer && !c->g->deployed; layer++) {
         const hp_layer *l = &c->g->layer[layer];
         const int first = l->n_param ? c->g->param[l->param[0]].layer : layer;
-        if (first != layer) c->tied_group[layer] = c->tied_group[first] = tied_group(c, l->param[0]);
+        for (int k = 0; k < slices && first != layer; k++)
+            c->tied_group[layer * slices + k] = c->tied_group[first * slices + k] =
+                tied_group(c, l->param[0], k);
     }
 }
 
@@ -166,6 +171,21 @@ static bool has_bn(const hp_lower_ctx *c, const hp_vstage *v) {
     return false;
 }
 
+/* Ranks of tensor parallelism that split the logits. */
+static void class_groups(hp_lower_ctx *c, int vstage, int from) {
+    hp_vstage *v = &c->vstage[vstage];
+    const int parts = v->geo->n_part, bp = c->s->bp, tp = c->s->tp;
+    int32_t *role = HP_NEW(c->arena, int32_t, tp);
+    if (v->end != c->g->n_layer || tp == 1 || !lower_is_split(c, c->g->n_layer - 1)) return;
+    v->class_group = HP_NEW(c->arena, int32_t, hp_flips(c->s) * parts);
+    for (int i = 0; i < hp_flips(c->s) * parts; i++) {
+        const int flip = i / parts, part = i % parts, first = part - part / bp % tp * bp;
+        for (int k = 0; k < tp; k++)
+            role[k] = hp_role_of(c->s, vstage % c->s->stages, first + k * bp, flip);
+        v->class_group[i] = group_of(c, from, role, tp, false);
+    }
+}
+
 void lower_groups(hp_lower_ctx *c) {
     const int slices = lower_slices(c);
     int32_t *all = HP_NEW(c->arena, int32_t, c->p->n_role);
@@ -193,5 +213,6 @@ void lower_groups(hp_lower_ctx *c) {
             const int flip = i / slices / hp_shares(c->s), share = i / slices % hp_shares(c->s);
             c->vstage[v].sync_group[i] = used ? sync_group(c, v, flip, i % slices, share, from) : -1;
         }
+        class_groups(c, v, from);
     }
 }

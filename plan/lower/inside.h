@@ -33,6 +33,7 @@ typedef struct hp_vstage {
     bool *exchanges;     /* per tensor: does any part need more of it than it has? */
     int32_t *first_use;  /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
     int32_t *sync_group; /* see lower_sync_group */
+    int32_t *class_group; /* [flip * n_part + part]: parts that have classes of the same rows of logits; NULL: one has all */
     int32_t *weight_group; /* of whole layers, then of split ones, per slice (see lower_slice); -1: alone */
 } hp_vstage;
 
@@ -90,7 +91,7 @@ typedef struct hp_lower {
     bool *touched;       /* per layer that holds its parameters: the gradients hold a micro-batch already */
     int32_t *grad_task;  /* per layer: last task that wrote its gradients, -1 */
     int32_t *holder;     /* per layer: see lower_holder */
-    int32_t *tied_group; /* per layer: who holds a parameter that layers of other stages are tied to; -1 */
+    int32_t *tied_group; /* [layer * slices + slice]: who holds what layers of other stages are tied to; -1 */
     int32_t *bucket_of;  /* per layer: see lower_bucket */
     int32_t *last_of;    /* per layer: the bucket of which it is the last that the backward pass meets, -1 */
     /* ZeRO, see lower/blocks.c: */

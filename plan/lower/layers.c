@@ -297,10 +297,28 @@ static void store(hp_lower_ctx *c, const hp_pass *a) {
     if (x >= 0) c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_STORE, -1, 0), &x);
 }
 
+/* Of logits whose classes ranks share: what makes a softmax of all, added up over them. -1: one rank has all. */
+static int32_t class_sums(hp_lower_ctx *c, const hp_pass *a, int32_t logits, int32_t labels) {
+    if (!a->v->class_group) return -1;
+    const hp_box *x = lower_box_of(c, logits);
+    const int64_t block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
+    const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, c->s->tp * block, -1, a->micro);
+    hp_task t = lower_layer_task(a, HP_TASK_MAXSUM, -1, 0);
+    t.offset = a->part / c->s->bp % c->s->tp * block;
+    lower_task(c, t, (int32_t[3]){sums, logits, labels});
+    t = lower_layer_task(a, HP_TASK_ALLREDUCE, -1, 0);
+    t.dtype = HP_F64;
+    t.count = c->s->tp * block;
+    lower_collective(c, a->v->class_group[a->flip * a->v->geo->n_part + a->part], &t);
+    lower_task(c, t, (int32_t[2]){sums, -1});
+    return sums;
+}
+
 static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
     const int logits = c->g->layer[c->g->n_layer - 1].out, end = c->g->n_layer;
     lower_metric_scratch(c);
-    int32_t operand[3] = {-1, lower_input(c, a, end, 0, logits), labels};
+    int32_t operand[4] = {-1, lower_input(c, a, end, 0, logits), labels, -1};
+    operand[3] = class_sums(c, a, operand[1], labels);
     if (lower_train(c))
         operand[0] = lower_box(c, HP_BUF_GRADIENT, logits, a->micro, lower_box_of(c, operand[1]));
     c->metric_writer =

@@ -61,8 +61,9 @@ typedef struct places {
 
 /* Who holds the layer's parameters. */
 static int group_of_layer(const hp_lower_ctx *c, int vstage, int part, int layer) {
-    const int tied = c->tied_group[layer];
-    return tied >= 0 ? tied : lower_weight_group(c, vstage, part, lower_is_split(c, layer));
+    const bool split = lower_is_split(c, layer);
+    const int tied = c->tied_group[layer * lower_slices(c) + lower_slice(c, part, split)];
+    return tied >= 0 ? tied : lower_weight_group(c, vstage, part, split);
 }
 
 /* Those of a layer that are trained matrices, or its others. */
@@ -118,7 +119,7 @@ static void place_bucket(hp_lower_ctx *c, int v, int part, bool split, int group
         for (int layer = last; layer >= first; layer--) {
             if (lower_is_split(c, layer) != split) continue;
             place_layer(c, v, part, layer, matrices, at);
-            lowest = layer ? layer : 1;
+            if (layer > 0) lowest = layer;
         }
     if (lowest >= 0) end_bucket(c, group, lowest, at);
 }

@@ -75,7 +75,7 @@ int hp_build_dropout(hp_builder *b, int x, const char *name, double p);
 
 /* A linear layer on the channels of every pixel: a convolution of one pixel whose weight is (O, I). */
 int hp_build_project(hp_builder *b, int x, const char *name, int out_c, bool bias);
-/* The same without bias, whose weight is the table of the embedding layer that made tensor `embedded`. */
+/* The same without bias, a column layer whose weight is the table of hp_build_embedding, which made tensor `embedded`. */
 int hp_build_project_tied(hp_builder *b, int x, const char *name, int embedded);
 /* Linear layers that tensor-parallel ranks share: the first of a pair, and the second, whose bias is added once the ranks'
  * summands are (plan/graph/summands.h). */
@@ -91,7 +91,8 @@ typedef struct hp_heads {
     double rotary;
 } hp_heads;
 int hp_build_attention(hp_builder *b, int q, int k, int v, const char *name, hp_heads h);
-/* ids: one channel. */
+/* ids: one channel. Rows of the table may be shared by tensor-parallel ranks, whose summands the second of its two layers
+ * adds up. */
 int hp_build_embedding(hp_builder *b, int ids, const char *name, int rows, int out_c);
 /* Its table is "<name>.<suffix>", or without suffix "<name>". */
 int hp_build_position(hp_builder *b, int x, const char *name, const char *suffix);

@@ -22,6 +22,12 @@ int hp_build_column(hp_builder *b, int x, const char *name, int out_c, bool bias
     return y;
 }
 
+/* Adds up the summands of a row layer. */
+static int append_sum(hp_builder *b, int y, const char *name, int out_c) {
+    return hp_build_append(b, (hp_layer){.op = HP_SUM, .n_in = 1, .in = {y}},
+                           hp_arena_printf(b->arena, "%s.sum", name), out_c);
+}
+
 /* Weights (I, O), so that what belongs to some inputs lies together; files have (O, I). */
 int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias) {
     int y = hp_build_project(b, x, name, out_c, false);
@@ -31,8 +37,7 @@ int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias) {
     w->stored = (hp_stored){.name = w->name, .n_dim = 2, .dim = {w->dim[0], w->dim[1]}, .turned = true};
     w->dim[0] = w->stored.dim[1];
     w->dim[1] = w->stored.dim[0];
-    y = hp_build_append(b, (hp_layer){.op = HP_SUM, .n_in = 1, .in = {y}},
-                        hp_arena_printf(b->arena, "%s.sum", name), out_c);
+    y = append_sum(b, y, name, out_c);
     if (!bias) return y;
     hp_build_append_param(b, NULL, HP_PARAM_BIAS, b->linear_bias_init, w->fan_in, (const int[4]){out_c});
     if (b->status == HP_OK)
@@ -42,8 +47,10 @@ int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias) {
 
 int hp_build_project_tied(hp_builder *b, int x, const char *name, int embedded) {
     if (b->status != HP_OK) return 0;
-    const int32_t table = b->g->layer[b->g->tensor[embedded].producer].param[0];
+    const hp_layer *sum = &b->g->layer[b->g->tensor[embedded].producer];
+    const int32_t table = b->g->layer[b->g->tensor[sum->in[0]].producer].param[0];
     hp_layer l = hp_pixel_layer(x);
+    l.tp = HP_TP_COLUMN;
     l.n_param = 1;
     l.param[0] = table;
     return hp_build_append(b, l, name, b->g->param[table].dim[0]);
@@ -86,9 +93,10 @@ int hp_build_attention(hp_builder *b, int q, int k, int v, const char *name, hp_
 }
 
 int hp_build_embedding(hp_builder *b, int ids, const char *name, int rows, int out_c) {
-    const int y = hp_build_append(b, (hp_layer){.op = HP_EMBEDDING, .n_in = 1, .in = {ids}}, name, out_c);
+    const hp_layer l = {.op = HP_EMBEDDING, .n_in = 1, .in = {ids}, .tp = HP_TP_ROW};
+    const int y = hp_build_append(b, l, name, out_c);
     hp_build_append_param(b, "weight", HP_PARAM_TABLE, HP_INIT_ZERO, out_c, (const int[4]){rows, out_c});
-    return y;
+    return append_sum(b, y, name, out_c);
 }
 
 int hp_build_position(hp_builder *b, int x, const char *name, const char *suffix) {

@@ -79,20 +79,20 @@ static void turn_weight(onnx_reader *r, hp_param *p, hp_onnx_param *d) {
     p->dim[1] = (int32_t)outs;
 }
 
-/* The second of a pair that ranks may share: its bias is that of the layer that adds up. */
+/* The second of a pair that ranks may share, or a table: its bias is that of the layer that adds up. */
 static void append_row(onnx_reader *r, const renumbering *n, const hp_layer *l, hp_tensor t, onnx_note note) {
     hp_graph *g = r->graph;
     hp_layer row = *l;
     row.n_param = 1;
     append(r, n, &row, t, (onnx_note){0});
-    turn_weight(r, &g->param[g->n_param - 1], &r->data[g->n_param - 1]);
+    if (l->op == HP_CONV) turn_weight(r, &g->param[g->n_param - 1], &r->data[g->n_param - 1]);
     const char *name = hp_arena_printf(r->scratch, "%s.sum", l->name);
     const hp_layer sum = {.name = onnx_unique(r->arena, &r->layer_names, name),
                           .op = HP_SUM,
                           .n_in = 1,
                           .in = {g->n_layer - 1},
                           .n_param = l->n_param - 1,
-                          .param = {l->param[1]}};
+                          .param = {l->n_param > 1 ? l->param[1] : 0}};
     append(r, n, &sum, t, note);
 }
 

@@ -125,7 +125,7 @@ typedef enum hp_buffer_kind {
     HP_BUF_SAVE, /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
     HP_BUF_LABELS,
     HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
-    HP_BUF_SUMS,    /* bn: two float64 sums per channel, added up over ranks */
+    HP_BUF_SUMS,    /* bn: two float64 sums per channel; maxsum: HP_MAXSUMS of each row and rank; added up over ranks */
     HP_BUF_BLOCK,   /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
     HP_BUF_CODE,    /* what a codec makes of a box, or of gradients (what -1), on its way */
     HP_BUF_CARRY,   /* what codecs keep from step to step, all the time; zeros before the first */
@@ -133,6 +133,9 @@ typedef enum hp_buffer_kind {
 } hp_buffer_kind;
 
 enum { HP_MAX_ROLES = 1 << 16 };
+/* Of a row of logits, of the classes of one rank; of all ranks softmax and loss follow (Shoeybi et al. 2019, section 3;
+ * rescaled by the greatest maximum as Milakov and Gimelshein 2018). The label's logit is 0 where its class is not. */
+enum { HP_MAXSUM_MAX, HP_MAXSUM_SUM, HP_MAXSUM_AT, HP_MAXSUM_LABEL, HP_MAXSUMS };
 /* The metric buffer: sums over the samples of the step, or over their pixels where the network gives a class
  * per pixel; foreground is every class but 0. */
 enum {

@@ -59,8 +59,15 @@ static const char *in_the_way(const hp_strategy *s) {
     return stages && s->sync != HP_SYNC_ALLREDUCE ? "sync=allreduce" : NULL;
 }
 
+/* Do ranks that share linear layers share both of them, or neither? */
+static bool split_alike(const hp_graph *g, int tied) {
+    const hp_layer *l = &g->layer[tied], *first = &g->layer[g->param[l->param[0]].layer];
+    return (g->tensor[l->out].tp_unit > 0) == (g->tensor[first->out].tp_unit > 0);
+}
+
 bool hp_legal_tied(const hp_legal_case *c, hp_reject *why) {
-    const char *fix = in_the_way(c->s);
+    const int any = c->s->tp > 1 ? first_tied(c->g) : -1;
+    const char *fix = any >= 0 && !split_alike(c->g, any) ? "tp=1" : in_the_way(c->s);
     const int tied = fix ? first_tied(c->g) : -1;
     if (tied < 0) return true;
     const hp_layer *l = &c->g->layer[tied];

@@ -54,6 +54,12 @@ static bool has_bias(const hp_graph *g) {
     return false;
 }
 
+/* Classes of a head whose logits such ranks split; else 0. */
+static int split_classes(const hp_graph *g) {
+    const hp_layer *head = &g->layer[g->n_layer - 1];
+    return head->tp == (int32_t)HP_TP_COLUMN ? g->tensor[head->out].c : 0;
+}
+
 static bool legal_tp(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     const int heads = fewest_heads(c->g);
@@ -70,6 +76,11 @@ static bool legal_tp(const hp_legal_case *c, hp_reject *why) {
     if (s->cp > 1 || s->bp > 1) {
         hp_refuse(why, HP_REJECT_TP, "tp=%d splits channels by itself: cp=%d, bp=%d", s->tp, s->cp, s->bp);
         return hp_fix(why, "cp=1,bp=1");
+    }
+    const int classes = split_classes(c->g);
+    if (classes > 0 && s->tp > classes) {
+        hp_refuse(why, HP_REJECT_TP, "%.60s has %d classes, tp=%d", c->g->net, classes, s->tp);
+        return hp_fix(why, "tp=%d", classes);
     }
     if (heads == 0 || s->tp <= heads) return true;
     hp_refuse(why, HP_REJECT_TP, "an attention of %.60s has %d heads, tp=%d", c->g->net, heads, s->tp);

@@ -79,13 +79,17 @@ static void request_inputs(build *b, int layer) {
     }
 }
 
-/* The loss reads all channels of the pixels a part owns, on its first channel slice. */
+/* The loss reads all channels of the pixels a part owns, on its first channel slice; of logits that tensor-parallel ranks
+ * split, the part's own. */
 static void request_loss(build *b) {
     const int logits = b->g->layer[b->g->n_layer - 1].out;
     for (int p = 0; p < b->geo->n_part; p++) {
         hp_box need = *box_at(b->geo->own, b, p, logits);
-        need.lo[HP_AXIS_C] = 0;
-        need.hi[HP_AXIS_C] = b->g->tensor[logits].c;
+        const bool split = b->geo->layout.tp > 1 && b->g->tensor[logits].tp_unit > 0;
+        if (!split) {
+            need.lo[HP_AXIS_C] = 0;
+            need.hi[HP_AXIS_C] = b->g->tensor[logits].c;
+        }
         const bool speaks =
             p / b->geo->branches / b->geo->layout.tp % b->geo->layout.channels == 0 && !hp_box_empty(&need);
         *need_at(b, p, b->g->n_layer, 0) = speaks ? need : (hp_box){{0}, {0}};

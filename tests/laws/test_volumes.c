@@ -64,12 +64,13 @@ static draw draw_case(uint64_t seed) {
     c.net = (token_stack){.layers = roll(&d, c.s.stages, 4),
                           .heads = parts * roll(&d, 1, 2),
                           .tokens = parts * roll(&d, 1, 6),
-                          .ids = roll(&d, 2, 40),
+                          .ids = multiple,
                           .logits = multiple,
                           .width = 2 * multiple,
                           .inner = multiple * roll(&d, 1, 4),
                           .causal = coin(&d),
-                          .drops = coin(&d)};
+                          .drops = coin(&d),
+                          .tied = coin(&d) && (c.s.stages == 1 || c.s.zero < 2)};
     return c;
 }
 
@@ -109,6 +110,14 @@ static int64_t of_layer(const draw *c, int64_t u) {
     return c->s.recompute ? all * 3 / 2 : all;
 }
 
+/* A table whose rows ranks share: its summands are scattered, and their gradients gathered; a tied head gathers what it
+ * reads. What the head reads is kept where it is a unit's input. */
+static int64_t of_vocabulary(const draw *c, int64_t u) {
+    const bool again = c->s.recompute != HP_RECOMPUTE_NONE, alone = c->s.recompute == HP_RECOMPUTE_BOUNDARY;
+    const int table = again ? 3 : 2, head = !c->net.tied ? 0 : again && !alone ? 3 : 2;
+    return (table + head) * (c->s.tp - 1) * u;
+}
+
 static void expect(const draw *c, int64_t want[HP_TRAFFICS]) {
     const token_stack *n = &c->net;
     const hp_strategy *s = &c->s;
@@ -117,10 +126,14 @@ static void expect(const draw *c, int64_t want[HP_TRAFFICS]) {
                   passes = (int64_t)s->dp * s->micro, u = c->samples * n->tokens * h * e;
     /* matrices and biases whose channels tensor parallelism splits; what works on tokens has its parameters whole */
     const int64_t split = layers * (4 * h * h + 3 * h + 2 * h * f + f),
-                  whole = layers * 6 * h + n->ids * h + (h + 1) * n->logits;
-    want[HP_TRAFFIC_HALO] = of_layer(c, u) * layers * passes;
+                  whole = layers * 6 * h + (n->tied ? 0 : (h + 1) * n->logits);
+    const int64_t tables = n->tied && s->stages > 1 ? 2 : 1; /* the first stage's, and the last one's */
+    want[HP_TRAFFIC_HALO] = (of_layer(c, u) * layers + of_vocabulary(c, u)) * passes;
+    if (n->tied) /* of each row of logits what every rank makes of its classes, in float64 */
+        want[HP_TRAFFIC_STATS] = 2 * (s->tp - 1) * s->tp * c->samples * n->tokens * HP_MAXSUMS * 8 * passes;
     want[HP_TRAFFIC_STAGE] = 2 * u * (s->stages - 1) * passes;
     add_parameters(s, split * real, holders, want);
+    add_parameters(s, n->ids * h * real, tables * holders, want);
     add_parameters(s, whole * real, holders * s->tp, want);
     want[HP_TRAFFIC_ALLREDUCE] += 2 * (holders * s->tp * s->stages - 1) * HP_METRICS * 8; /* the loss */
 }

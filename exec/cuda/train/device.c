@@ -43,6 +43,7 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
     [HP_TASK_BSTATS] = {[HP_BN] = hp_cuda_norm_bwd_sums},
 };
 static hp_cuda_launch_fn *const others[HP_TASK_OPS] = {
+    [HP_TASK_MAXSUM] = hp_cuda_class_sums,
     [HP_TASK_LOSS] = hp_cuda_loss_rows,           [HP_TASK_ACCUM] = hp_cuda_accumulate,
     [HP_TASK_COPY] = hp_cuda_copy_boxes,          [HP_TASK_ZERO] = hp_cuda_zero,
     [HP_TASK_PART] = hp_cuda_copy_part,           [HP_TASK_UPDATE] = hp_cuda_update_step,
@@ -109,6 +110,7 @@ hp_cuda_prepare_fn *const hp_cuda_tasks[HP_TASK_OPS] = {
     [HP_TASK_PACK] = hp_cuda_prepare_pack, [HP_TASK_LOSS] = prepare_other, [HP_TASK_ACCUM] = prepare_other,
     [HP_TASK_COPY] = prepare_other,        [HP_TASK_ZERO] = prepare_other, [HP_TASK_UPDATE] = prepare_other,
     [HP_TASK_FINITE] = prepare_other,      [HP_TASK_PART] = prepare_other, [HP_TASK_NORM] = prepare_other,
+    [HP_TASK_MAXSUM] = prepare_other,
 };
 hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,

@@ -75,17 +75,34 @@ hp_status hp_cuda_dropout_bwd(hp_device *d, const hp_bound *b, void *self, hp_er
 
 /* --- the end of a step --- */
 
+static hp_cuda_loss loss_of(const hp_device *d, const hp_bound *b) {
+    return (hp_cuda_loss){.logits = b->x[0],
+                          .dlogits = b->y,
+                          .labels = b->labels,
+                          .rows = b->count,
+                          .classes = b->in_c[0],
+                          .all = b->classes,
+                          .first = b->first_class,
+                          .members = b->members,
+                          .sums = b->sums,
+                          .first_sum = b->first_sum,
+                          .scale = 1 / ((double)b->batch * (double)b->pixels), /* rows of all ranks */
+                          .step = d->step,
+                          .partial = b->scratch,
+                          .metric = b->metric};
+}
+
+hp_status hp_cuda_class_sums(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    (void)self;
+    const hp_cuda_loss l = loss_of(d, b);
+    HP_TRY(hp_cuda_clear(d, b->sums, 8 * b->members * b->count * HP_MAXSUMS, err));
+    HP_CUDA(hp_cuda_maxsum(hp_cuda_operand_elements(d, b, 1), &l, d->cuda->compute));
+    return HP_OK;
+}
+
 hp_status hp_cuda_loss_rows(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    const hp_cuda_loss l = {.logits = b->x[0],
-                            .dlogits = b->y,
-                            .labels = b->labels,
-                            .rows = b->count,
-                            .classes = b->in_c[0],
-                            .scale = 1 / ((double)b->batch * (double)b->pixels), /* rows of all ranks */
-                            .step = d->step,
-                            .partial = b->scratch,
-                            .metric = b->metric};
+    const hp_cuda_loss l = loss_of(d, b);
     HP_CUDA(hp_cuda_softmax_loss(hp_cuda_operand_elements(d, b, 1), &l, d->cuda->compute));
     return HP_OK;
 }

@@ -53,12 +53,12 @@ hp_status hp_cuda_layernorm_bwd(hp_device *d, const hp_bound *b, void *self, hp_
 /* --- embedding: ids are float32 whatever the precision --- */
 
 static hp_cuda_embedding embedding_of(const hp_bound *b) {
-    const hp_param *table = &b->graph->param[b->layer->param[0]];
+    const hp_extent here = hp_embedding_rows(b);
     return (hp_cuda_embedding){.pixels = hp_cuda_pixels(&b->shape),
-                               .rows = table->dim[0],
-                               .width = b->shape.full_oc,
-                               .first = b->shape.oc0,
+                               .rows = (int32_t)(here.hi - here.lo),
                                .channels = b->shape.oc,
+                               .first = (int32_t)here.lo,
+                               .all = b->graph->param[b->layer->param[0]].dim[0],
                                .id = b->x[0]};
 }
 
@@ -69,12 +69,9 @@ hp_status hp_cuda_embedding_fwd(hp_device *d, const hp_bound *b, void *self, hp_
     return HP_OK;
 }
 
-/* Channels of the table that are not here have no gradient here. */
 hp_status hp_cuda_embedding_bwdw(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_cuda_embedding e = embedding_of(b);
-    if (!adds(b) && e.channels < e.width)
-        HP_TRY(hp_cuda_clear(d, b->grad[0], 4 * (int64_t)e.rows * e.width, err));
     HP_CUDA(hp_cuda_embed_backward(hp_cuda_elements(d, b), b->grad[0], b->dy, &e, adds(b), d->cuda->compute));
     return HP_OK;
 }

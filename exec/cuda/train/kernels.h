@@ -126,8 +126,9 @@ cudaError_t hp_cuda_layernorm_backward(const hp_cuda_layernorm *l, cudaStream_t 
 
 typedef struct hp_cuda_embedding {
     int64_t pixels;
-    int32_t rows, width, first, channels; /* of the table; of those the channels that are here */
-    const float *id;                      /* one that is no row names the nearest */
+    int32_t rows, channels; /* of the table that are here, from row `first` on */
+    int32_t first, all;     /* rows that there are */
+    const float *id;        /* one that is no row names the nearest; of rows elsewhere y is 0 */
 } hp_cuda_embedding;
 cudaError_t hp_cuda_embed(hp_dtype t, void *y, const float *table, const hp_cuda_embedding *e,
                           cudaStream_t s);
@@ -204,11 +205,17 @@ typedef struct hp_cuda_loss {
     const int32_t *labels;
     int64_t rows;
     int32_t classes;
+    /* Several ranks have some of the classes each: `all` there are, the first here; sums as maxsum leaves them, NULL: all
+     * are here. */
+    int32_t all, first, members;
+    double *sums;
+    int64_t first_sum;
     double scale; /* of dlogits, beside step->loss_scale */
     const hp_cuda_step *step;
     double *partial, *metric; /* scratch: HP_GPU_LOSS_BLOCKS x HP_METRICS */
 } hp_cuda_loss;
 cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s);
+cudaError_t hp_cuda_maxsum(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s);
 
 typedef struct hp_cuda_update {
     float *w, *m, *v;

@@ -79,10 +79,72 @@ static __device__ inline void add_up(double (&part)[HP_METRICS][THREADS], const 
     }
 }
 
+/* --- classes that several ranks have --- */
+
+template <typename T, int L> static __global__ void maxsum(hp_cuda_loss a) {
+    const int32_t lane = (int32_t)threadIdx.x % L;
+    for (int64_t row = thread_index() / L; row < a.rows; row += all_threads() / L) {
+        const T *logits = (const T *)a.logits + row * a.classes;
+        const Best top = top_of<T, L>(logits, a.classes, lane);
+        const int32_t label = a.labels[row] - a.first;
+        double *to = a.sums + a.first_sum + row * HP_MAXSUMS, sum = 0;
+#pragma unroll 8
+        for (int32_t c = lane; c < a.classes; c += L) sum += power(logits, c, top);
+        sum = sum_of<L>(sum);
+        if (lane > 0) continue;
+        to[HP_MAXSUM_MAX] = (double)top.value;
+        to[HP_MAXSUM_SUM] = sum;
+        to[HP_MAXSUM_AT] = a.first + top.at;
+        if (label >= 0 && label < a.classes) to[HP_MAXSUM_LABEL] = (double)real(logits[label]);
+    }
+}
+
+/* hp_softmax_of */
+struct Softmax {
+    double max, sum, label;
+    int32_t top;
+};
+static __device__ inline Softmax softmax_of(const hp_cuda_loss &a, int64_t row) {
+    Softmax r = {0, 0, 0, -1};
+    for (int32_t m = 0; m < a.members; m++) {
+        const double *s = a.sums + (m * a.rows + row) * HP_MAXSUMS;
+        if (r.top < 0 || s[HP_MAXSUM_MAX] > r.max) {
+            r.max = s[HP_MAXSUM_MAX];
+            r.top = (int32_t)s[HP_MAXSUM_AT];
+        }
+        r.label += s[HP_MAXSUM_LABEL];
+    }
+    for (int32_t m = 0; m < a.members; m++) {
+        const double *s = a.sums + (m * a.rows + row) * HP_MAXSUMS;
+        r.sum += s[HP_MAXSUM_SUM] * exp(s[HP_MAXSUM_MAX] - r.max);
+    }
+    return r;
+}
+
+template <typename T, int L>
+static __device__ inline void shared_row(const hp_cuda_loss &a, int64_t row, int32_t lane,
+                                         double (&mine)[HP_METRICS]) {
+    const Softmax r = softmax_of(a, row);
+    const int32_t label = a.labels[row];
+    const bool counts = label >= 0 && label < a.all; /* hp_metric_counts */
+    const T *logits = (const T *)a.logits + row * a.classes;
+    const double scale = counts ? a.scale * a.step->loss_scale : 0, part = 1 / r.sum;
+    for (int32_t c = lane; a.dlogits && c < a.classes; c += L) {
+        const double p = exp((double)real(logits[c]) - r.max) * part;
+        round_to(&((T *)a.dlogits)[row * a.classes + c],
+                 (float)((p - (a.first + c == label ? 1 : 0)) * scale));
+    }
+    if (lane == 0 && label >= a.first && label < a.first + a.classes) /* hp_metric_is_here */
+        count_row(mine, log(r.sum) + r.max - r.label, label, r.top);
+}
+
 template <typename T, int L> static __global__ void softmax_loss(hp_cuda_loss a) {
     __shared__ double part[HP_METRICS][THREADS];
     const int32_t lane = (int32_t)threadIdx.x % L;
     double mine[HP_METRICS] = {};
+    for (int64_t row = thread_index() / L; a.sums && row < a.rows; row += all_threads() / L)
+        shared_row<T, L>(a, row, lane, mine);
+    if (a.sums) a.rows = 0;
     for (int64_t row = thread_index() / L; row < a.rows; row += all_threads() / L) {
         const int32_t label = a.labels[row];
         const Best top = top_of<T, L>((const T *)a.logits + row * a.classes, a.classes, lane);
@@ -167,6 +229,16 @@ template <typename T> static cudaError_t start_loss(const hp_cuda_loss *l, unsig
     if (*blocks > HP_GPU_LOSS_BLOCKS) *blocks = HP_GPU_LOSS_BLOCKS;
     if (lanes == 1) return HP_LAUNCH((softmax_loss<T, 1>), *blocks, THREADS, s, *l);
     return HP_LAUNCH((softmax_loss<T, 32>), *blocks, THREADS, s, *l);
+}
+
+template <typename T> static cudaError_t start_maxsum(const hp_cuda_loss *l, cudaStream_t s) {
+    if (l->classes <= 32) return HP_LAUNCH((maxsum<T, 1>), blocks_for(l->rows), THREADS, s, *l);
+    return HP_LAUNCH((maxsum<T, 32>), blocks_for(l->rows * 32), THREADS, s, *l);
+}
+
+cudaError_t hp_cuda_maxsum(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s) {
+    if (l->rows == 0) return cudaSuccess;
+    return with_type(t, [&](auto type) { return start_maxsum<decltype(type)>(l, s); });
 }
 
 cudaError_t hp_cuda_softmax_loss(hp_dtype t, const hp_cuda_loss *l, cudaStream_t s) {

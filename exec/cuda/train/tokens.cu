@@ -5,17 +5,18 @@
 /* --- embedding --- */
 
 static __device__ inline int32_t row_of(const hp_cuda_embedding &e, int64_t pixel) {
-    const float id = e.id[pixel], last = (float)(e.rows - 1);
-    return id > 0 ? (int32_t)(id < last ? id : last) : 0;
+    const float id = e.id[pixel], last = (float)(e.all - 1);
+    return (id > 0 ? (int32_t)(id < last ? id : last) : 0) - e.first;
 }
 
 template <typename T> static __global__ void embed(T *y, const float *table, hp_cuda_embedding e) {
     const int64_t step = (int64_t)gridDim.y * blockDim.y;
     const int32_t across = (int32_t)(gridDim.x * blockDim.x);
     for (int64_t p = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; p < e.pixels; p += step) {
-        const float *from = table + (int64_t)row_of(e, p) * e.width + e.first;
+        const int32_t row = row_of(e, p);
+        const bool here = row >= 0 && row < e.rows;
         for (int32_t c = (int32_t)thread_index(); c < e.channels; c += across)
-            round_to(y + p * e.channels + c, from[c]);
+            round_to(y + p * e.channels + c, here ? table[(int64_t)row * e.channels + c] : 0.0f);
     }
 }
 
@@ -27,7 +28,7 @@ static __global__ void embed_backward(float *grad, const T *dy, hp_cuda_embeddin
     __shared__ int32_t found;
     const int32_t me = (int32_t)threadIdx.x;
     for (int32_t row = (int32_t)blockIdx.x; row < e.rows; row += (int32_t)gridDim.x) {
-        float *to = grad + (int64_t)row * e.width + e.first;
+        float *to = grad + (int64_t)row * e.channels;
         for (int32_t c = me; !add && c < e.channels; c += THREADS) to[c] = 0;
         for (int64_t p = 0; p < e.pixels; p += THREADS) {
             __syncthreads(); /* the one before is read */

@@ -27,12 +27,51 @@ static int first_maximum(const float *v, int n) {
     return best;
 }
 
+/* Of the classes that are here. */
+hp_status hp_cpu_maxsum(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
+    (void)d;
+    (void)s;
+    (void)err;
+    const int classes = b->in_c[0];
+    memset(b->sums, 0, (size_t)(b->members * b->count * HP_MAXSUMS) * sizeof(double));
+    for (int64_t i = 0; i < b->count; i++) {
+        const float *logits = (const float *)b->x[0] + i * classes;
+        const int label = b->labels[i], top = first_maximum(logits, classes);
+        double *sums = b->sums + b->first_sum + i * HP_MAXSUMS;
+        sums[HP_MAXSUM_MAX] = (double)logits[top];
+        sums[HP_MAXSUM_AT] = b->first_class + top;
+        for (int c = 0; c < classes; c++)
+            sums[HP_MAXSUM_SUM] += c == top ? 1 : exp((double)logits[c] - (double)logits[top]);
+        if (hp_metric_is_here(b, label)) sums[HP_MAXSUM_LABEL] = (double)logits[label - b->first_class];
+    }
+    return HP_OK;
+}
+
+static void loss_of_shared(const hp_bound *b, double scale) {
+    for (int64_t i = 0; i < b->count; i++) {
+        const float *logits = (const float *)b->x[0] + i * b->in_c[0];
+        float *dlogits = b->y ? (float *)b->y + i * b->in_c[0] : NULL;
+        const int label = b->labels[i];
+        const hp_softmax_row r = hp_softmax_of(b, i);
+        const bool counts = hp_metric_counts(label, b->classes);
+        for (int c = 0; dlogits && c < b->in_c[0]; c++) {
+            const double p = exp((double)logits[c] - r.max) / r.sum;
+            dlogits[c] = counts ? (float)((p - (b->first_class + c == label ? 1 : 0)) * scale) : 0;
+        }
+        if (hp_metric_is_here(b, label)) hp_metric_add(b->metric, log(r.sum) + r.max - r.label, label, r.top);
+    }
+}
+
 hp_status hp_cpu_loss(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d;
     (void)s;
     (void)err;
     const int classes = b->in_c[0];
     const double scale = 1 / ((double)b->batch * (double)b->pixels); /* means over the rows of all ranks */
+    if (b->sums) {
+        loss_of_shared(b, scale);
+        return HP_OK;
+    }
     for (int64_t i = 0; i < b->count; i++) {
         const float *logits = (const float *)b->x[0] + i * classes;
         float *dlogits = b->y ? (float *)b->y + i * classes : NULL;

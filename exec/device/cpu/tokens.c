@@ -15,17 +15,23 @@ static int64_t table_elems(const hp_bound *b) {
     return b->graph->param[b->layer->param[0]].count;
 }
 
-/* --- embedding: all channels of a row --- */
+/* --- embedding: all channels of a row, of those of the table that are here --- */
 
 hp_status hp_cpu_embedding_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d;
     (void)s;
     (void)err;
+    const hp_extent here = hp_embedding_rows(b);
     const int64_t c = b->shape.oc;
     const float *id = b->x[0], *table = b->param[0];
-    for (int64_t i = 0; i * c < b->out_elems; i++)
-        memcpy((float *)b->y + i * c, table + hp_embedding_row(b, (double)id[i]) * c,
-               (size_t)c * sizeof *table);
+    for (int64_t i = 0; i * c < b->out_elems; i++) {
+        const int64_t row = hp_embedding_row(b, here, (double)id[i]);
+        float *y = (float *)b->y + i * c;
+        if (row < 0)
+            memset(y, 0, (size_t)c * sizeof *y);
+        else
+            memcpy(y, table + row * c, (size_t)c * sizeof *y);
+    }
     return HP_OK;
 }
 
@@ -33,11 +39,14 @@ hp_status hp_cpu_embedding_fwd(hp_device *d, const hp_bound *b, const hp_step *s
 hp_status hp_cpu_embedding_bwdw(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
     (void)err;
+    const hp_extent here = hp_embedding_rows(b);
     const int64_t c = b->shape.oc;
     const float *id = b->x[0], *dy = b->dy;
-    clear(b, table_elems(b));
-    for (int64_t i = 0; i * c < b->out_elems; i++)
-        d->kernels->point.accum((float *)b->grad[0] + hp_embedding_row(b, (double)id[i]) * c, dy + i * c, c);
+    clear(b, (here.hi - here.lo) * c);
+    for (int64_t i = 0; i * c < b->out_elems; i++) {
+        const int64_t row = hp_embedding_row(b, here, (double)id[i]);
+        if (row >= 0) d->kernels->point.accum((float *)b->grad[0] + row * c, dy + i * c, c);
+    }
     return HP_OK;
 }
 

@@ -115,6 +115,7 @@ static hp_cpu_fn *function_of(const hp_bound *b) {
         [HP_TASK_FWD] = forward[op],
         [HP_TASK_BWD] = backward[op],
         [HP_TASK_LOSS] = hp_cpu_loss,
+        [HP_TASK_MAXSUM] = hp_cpu_maxsum,
         [HP_TASK_BWDW] = backward_weights[op],
         [HP_TASK_ACCUM] = hp_cpu_accum,
         [HP_TASK_PART] = hp_cpu_part,

@@ -105,6 +105,7 @@ static hp_ref_fn *function_of(const hp_bound *b) {
         [HP_TASK_FWD] = forward[op],
         [HP_TASK_BWD] = backward[op],
         [HP_TASK_LOSS] = hp_ref_loss,
+        [HP_TASK_MAXSUM] = hp_ref_maxsum,
         [HP_TASK_BWDW] = backward_weights[op],
         [HP_TASK_ACCUM] = hp_ref_accum,
         [HP_TASK_PART] = hp_ref_part,

@@ -13,21 +13,27 @@ static void clear(const hp_bound *b, int64_t n) {
 
 void hp_ref_embedding_fwd(const hp_bound *b, const hp_step *s) {
     (void)s;
+    const hp_extent here = hp_embedding_rows(b);
     const double *id = b->x[0], *table = b->param[0];
+    const int64_t c = b->shape.oc;
     double *y = b->y;
-    for (int64_t i = 0; i < b->out_elems; i++)
-        y[i] = table[hp_embedding_row(b, id[i / b->shape.oc]) * b->shape.full_oc + b->shape.oc0 +
-                     i % b->shape.oc];
+    for (int64_t i = 0; i < b->out_elems; i++) {
+        const int64_t row = hp_embedding_row(b, here, id[i / c]);
+        y[i] = row < 0 ? 0 : table[row * c + i % c];
+    }
 }
 
 void hp_ref_embedding_bwdw(const hp_bound *b, const hp_step *s) {
     (void)s;
+    const hp_extent here = hp_embedding_rows(b);
     const double *id = b->x[0], *dy = b->dy;
+    const int64_t c = b->shape.oc;
     double *table = b->grad[0];
-    clear(b, b->graph->param[b->layer->param[0]].count);
-    for (int64_t i = 0; i < b->out_elems; i++)
-        table[hp_embedding_row(b, id[i / b->shape.oc]) * b->shape.full_oc + b->shape.oc0 + i % b->shape.oc] +=
-            dy[i];
+    clear(b, (here.hi - here.lo) * c);
+    for (int64_t i = 0; i < b->out_elems; i++) {
+        const int64_t row = hp_embedding_row(b, here, id[i / c]);
+        if (row >= 0) table[row * c + i % c] += dy[i];
+    }
 }
 
 /* --- places --- */

@@ -21,13 +21,47 @@ static int first_maximum(const double *v, int n) {
     return best;
 }
 
+/* Of the classes that are here. */
+void hp_ref_maxsum(const hp_bound *b, const hp_step *s) {
+    (void)s;
+    const int classes = b->in_c[0];
+    memset(b->sums, 0, (size_t)(b->members * b->count * HP_MAXSUMS) * sizeof(double));
+    for (int64_t i = 0; i < b->count; i++) {
+        const double *logits = (const double *)b->x[0] + i * classes;
+        const int label = b->labels[i], top = first_maximum(logits, classes);
+        double *sums = b->sums + b->first_sum + i * HP_MAXSUMS;
+        for (int c = 0; c < classes; c++) sums[HP_MAXSUM_SUM] += exp(logits[c] - logits[top]);
+        sums[HP_MAXSUM_MAX] = logits[top];
+        sums[HP_MAXSUM_AT] = b->first_class + top;
+        if (hp_metric_is_here(b, label)) sums[HP_MAXSUM_LABEL] = logits[label - b->first_class];
+    }
+}
+
 /* Rows of the whole batch on all ranks: the step's gradients are means over them. */
 static double all_rows(const hp_bound *b) {
     return (double)b->batch * (double)b->pixels;
 }
 
+static void loss_of_shared(const hp_bound *b, double rows) {
+    for (int64_t i = 0; i < b->count; i++) {
+        const double *logits = (const double *)b->x[0] + i * b->in_c[0];
+        double *dlogits = b->y ? (double *)b->y + i * b->in_c[0] : NULL;
+        const int label = b->labels[i];
+        const hp_softmax_row r = hp_softmax_of(b, i);
+        const bool counts = hp_metric_counts(label, b->classes);
+        for (int c = 0; dlogits && c < b->in_c[0]; c++)
+            dlogits[c] =
+                counts ? (exp(logits[c] - r.max) / r.sum - (b->first_class + c == label ? 1 : 0)) / rows : 0;
+        if (hp_metric_is_here(b, label)) hp_metric_add(b->metric, log(r.sum) + r.max - r.label, label, r.top);
+    }
+}
+
 void hp_ref_loss(const hp_bound *b, const hp_step *s) {
     const double rows = all_rows(b) / hp_step_loss_scale(s);
+    if (b->sums) {
+        loss_of_shared(b, rows);
+        return;
+    }
     const int classes = b->in_c[0];
     for (int64_t i = 0; i < b->count; i++) {
         const double *logits = (const double *)b->x[0] + i * classes;

@@ -1,5 +1,5 @@
 /* share.c - pairs of linear layers that ranks of tensor parallelism may share (plan/graph/summands.h): queries, keys and
- * values before attention and the layer after it, the two of a perceptron. */
+ * values before attention and the layer after it, the two of a perceptron; the table of a text's ids and its head. */
 #include "plan/onnx/inside.h"
 
 typedef struct pairs {
@@ -45,6 +45,17 @@ static void mark_perceptron(const pairs *p, const hp_layer *act) {
     p->tp[second] = HP_TP_ROW;
 }
 
+/* Of a text: rows of the table, and the logits of these rows. */
+static void mark_vocabulary(const pairs *p, const hp_layer *table, int32_t output) {
+    const int32_t head = p->g->tensor[output].producer;
+    const hp_layer *l = &p->g->layer[head];
+    const bool pixels = l->op == HP_CONV && l->act == HP_ACT_NONE && p->g->param[l->param[0]].n_dim == 2;
+    const bool tied = pixels && l->param[0] == table->param[0];
+    if (!tied || table->in[0] != 0 || p->tp[head] != HP_TP_NONE) return;
+    p->tp[head] = HP_TP_COLUMN;
+    p->tp[p->g->tensor[table->out].producer] = HP_TP_ROW;
+}
+
 const int8_t *onnx_shared(const onnx_reader *r, const bool *live, int32_t output) {
     const hp_graph *g = r->graph;
     const pairs p = {g, HP_NEW(r->scratch, int32_t, g->n_tensor), HP_NEW(r->scratch, int32_t, g->n_tensor),
@@ -58,6 +69,7 @@ const int8_t *onnx_shared(const onnx_reader *r, const bool *live, int32_t output
     for (int l = 0; l < g->n_layer; l++) {
         if (live[l] && g->layer[l].op == HP_ATTENTION) mark_attention(&p, &g->layer[l]);
         if (live[l] && g->layer[l].op == HP_ACT) mark_perceptron(&p, &g->layer[l]);
+        if (live[l] && g->layer[l].op == HP_EMBEDDING) mark_vocabulary(&p, &g->layer[l], output);
     }
     return p.tp;
 }

@@ -331,7 +331,10 @@ static void write_linear(writing *o, const hp_layer *l) {
 }
 
 static void write_sum(writing *o, const hp_layer *l) {
-    spell_node(o, "Add", vector(o, l, 0), spell_value(o, l->in[0]), spell_value(o, l->out));
+    if (l->n_param > 0)
+        spell_node(o, "Add", vector(o, l, 0), spell_value(o, l->in[0]), spell_value(o, l->out));
+    else
+        spell_node(o, "Identity", spell_value(o, l->in[0]), NULL, spell_value(o, l->out));
 }
 
 static void write_add(writing *o, const hp_layer *l) {

@@ -100,7 +100,7 @@ static void head(hp_builder *b, dice *d, int x, int embedded) {
         hp_build_project_tied(b, x, "tied", embedded);
         b->g->classes = b->g->tensor[b->g->n_tensor - 1].c;
     } else if (coin(d)) {
-        hp_build_project(b, x, "map", b->g->classes, true);
+        (coin(d) ? hp_build_column : hp_build_project)(b, x, "map", b->g->classes, true);
     } else {
         hp_build_linear(b, hp_build_crop(b, x, "first", 0, 0, 1, 1), "fc", b->g->classes);
     }

@@ -28,14 +28,18 @@ const hp_graph *token_stack_build(hp_arena *arena, const token_stack *n) {
     hp_error err = {HP_OK, ""};
     hp_builder b = hp_builder_start(arena, "stack", n->tokens, 1, n->logits, &err);
     b.g->image_c = b.g->tensor[0].c = 1;
-    int x = hp_build_embedding(&b, 0, "ids", n->ids, n->width);
+    const int embedded = hp_build_embedding(&b, 0, "ids", n->ids, n->width);
+    int x = embedded;
     for (int i = 0; i < n->layers; i++) {
         hp_build_unit(&b);
         hp_build_scope(&b, "layer%d.", i);
         x = layer(&b, n, x);
     }
     hp_build_unit(&b);
-    hp_build_project(&b, x, "head", n->logits, true);
+    if (n->tied)
+        hp_build_project_tied(&b, x, "head", embedded);
+    else
+        hp_build_project(&b, x, "head", n->logits, true);
     hp_graph *g = NULL;
     if (hp_builder_finish(&b, &g) == HP_OK) return hp_graph_fuse(arena, g);
     fprintf(stderr, "token_stack: %s\n", err.text);

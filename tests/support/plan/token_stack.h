@@ -9,6 +9,7 @@ typedef struct token_stack {
     int layers, heads, tokens, ids, logits;
     int width, inner;   /* channels outside and inside of the perceptron */
     bool causal, drops; /* dropout before each sum, as GPT-2 and Megatron-LM have it */
+    bool tied;          /* the head is the table of ids, whose rows are the logits */
 } token_stack;
 
 /* Names of a layer's layers are "layerI." and norm1, q, k, v, attention, out, out.sum, drop1, add1, norm2, up, act, down,
