@@ -31,6 +31,8 @@ void simulate_add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected 
 static void note_open(const simulate_setup *s, const hp_search_result *r, simulate_found *f) {
     const double gap = hp_search_gap(r, s->search.sort);
     if (gap > f->gap) f->gap = gap;
+    f->n_promising = r->n_promising;
+    memcpy(f->promising, r->promising, sizeof f->promising);
 }
 
 /* In the precision at hand: candidates of this count come from `first` on. */

@@ -4,6 +4,21 @@
 
 #include "plan/base/units.h"
 
+/* What is worth another look: by estimates alone. */
+static void print_promising(const simulate_found *f) {
+    char text[HP_STRATEGY_TEXT], about[32], least[32], bytes[32];
+    if (f->n_promising)
+        printf("the most promising of them, by estimates (--strategy simulates one, in about 2 GB per million "
+               "tasks):\n");
+    for (int i = 0; i < f->n_promising; i++) {
+        const hp_open_strategy *o = &f->promising[i];
+        printf("  %s: about %s, at least %s, %s, %.2g million tasks\n",
+               hp_strategy_text(&o->strategy, text), hp_format_seconds(o->estimate_s, about),
+               hp_format_seconds(o->bound, least), hp_format_bytes(o->memory_bytes, bytes),
+               (double)o->tasks * 1e-6);
+    }
+}
+
 /* How far from the best number 1 may be, and what was not looked at. */
 static void print_gap(const simulate_setup *s, const simulate_found *f) {
     const char *better = s->search.sort == HP_SORT_MEMORY ? "smaller" : "faster";
@@ -16,6 +31,7 @@ static void print_gap(const simulate_setup *s, const simulate_found *f) {
                better, f->chosen + 1);
     else if (!f->stopped)
         printf("none of those ruled out is %s than number %d, by the same costs\n", better, f->chosen + 1);
+    if (s->search.sort != HP_SORT_MEMORY && s->eval.jitter_cv <= 0) print_promising(f);
     printf("not in the space: tile grids other than strips and near squares, cuts by hand, more than 4 "
            "passes of "
            "GEMS (--strategy evaluates any)\n");

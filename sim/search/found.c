@@ -5,6 +5,7 @@
 
 #include "plan/base/units.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,16 @@ void found_rule_out(found *f, const hp_scored_point *p) {
     note_bound(f, p);
 }
 
+static void remember_open(found *f, const hp_scored_point *p) {
+    int at = f->n_open;
+    if (p->turn > 1) return;
+    while (at > 0 && p->promise < f->open[at - 1].promise) at--;
+    if (at == HP_OPEN_LISTED) return;
+    if (f->n_open < HP_OPEN_LISTED) f->n_open++;
+    for (int i = f->n_open - 1; i > at; i--) f->open[i] = f->open[i - 1];
+    f->open[at] = *p;
+}
+
 void found_leave_open(found *f, const hp_scored_point *p) {
     hp_search_result *r = f->r;
     if (r->n && p->bound > found_value(&r->best[0], f->o->sort) * (1 + 1e-9)) {
@@ -80,6 +91,7 @@ void found_leave_open(found *f, const hp_scored_point *p) {
     note_bound(f, p);
     r->valid++;
     if (!r->open++ || p->bound < r->open_bound) r->open_bound = p->bound;
+    remember_open(f, p);
 }
 
 double hp_search_gap(const hp_search_result *r, hp_sort sort) {
@@ -222,6 +234,26 @@ static void list_absent(found *f) {
     }
 }
 
+/* Of those that may still beat the best. */
+static hp_status list_open(found *f, hp_error *err) {
+    hp_search_result *r = f->r;
+    const double best = r->n ? found_value(&r->best[0], f->o->sort) : INFINITY;
+    for (int i = 0; i < f->n_open; i++) {
+        const hp_scored_point *p = &f->open[i];
+        hp_estimate e;
+        hp_open_strategy *o = &r->promising[r->n_promising];
+        if (p->bound >= best) continue;
+        *o = (hp_open_strategy){.strategy = hp_points_strategy(eval_of(f), &p->p),
+                                .bound = p->bound,
+                                .tasks = hp_space_tasks(f->space, &p->p)};
+        HP_TRY(hp_eval_estimate(eval_of(f), &o->strategy, &e, err));
+        o->estimate_s = e.estimate_s;
+        o->memory_bytes = e.memory_bytes;
+        r->n_promising++;
+    }
+    return HP_OK;
+}
+
 static hp_status list_rejects(found *f, hp_error *err) {
     hp_search_result *r = f->r;
     r->rejected = HP_NEW(f->arena, hp_rejected, HP_TALLY_KINDS);
@@ -238,5 +270,6 @@ hp_status found_finish(found *f, hp_error *err) {
     HP_TRY(add_plain(f, err));
     HP_TRY(complete(f, err));
     list_absent(f);
+    HP_TRY(list_open(f, err));
     return list_rejects(f, err);
 }

@@ -16,6 +16,8 @@ typedef struct found {
     hp_evaluation best_of[HP_FAMILIES]; /* n_role 0: none */
     double bound_of[HP_FAMILIES];       /* the lowest of what was not simulated; 0: all was */
     bool short_of_memory;
+    int n_open; /* the most promising of those left open, best first */
+    hp_scored_point open[HP_OPEN_LISTED];
 } found;
 
 /* One worker per thread. */

@@ -40,6 +40,15 @@ typedef struct hp_absent {
     hp_rejected nearest; /* what was rejected by the least; count 0: none */
 } hp_absent;
 
+/* One of those that were left open: by the estimates that choose what is simulated, of its time, its largest rank and the
+ * tasks of its program; `bound` as above. */
+typedef struct hp_open_strategy {
+    hp_strategy strategy;
+    double estimate_s, memory_bytes, bound;
+    int64_t tasks;
+} hp_open_strategy;
+enum { HP_OPEN_LISTED = 3 };
+
 typedef struct hp_search_result {
     int64_t searched;  /* points of the space */
     int64_t valid;     /* legal, and not found too large */
@@ -50,6 +59,8 @@ typedef struct hp_search_result {
      * search was stopped; the lowest of their bounds, in seconds, or bytes where memory ranks. */
     int64_t open;
     double open_bound;
+    int n_promising; /* of the open ones that probably fit, the best by their estimates */
+    hp_open_strategy promising[HP_OPEN_LISTED];
     bool stopped; /* by the user */
     int n;
     /* The `top` best, the best of each family that was simulated, and plain data parallelism if it is possible;

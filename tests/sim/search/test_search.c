@@ -291,6 +291,31 @@ static void a_written_prediction_reads_back(void **state) {
     hp_arena_free(w.arena);
 }
 
+/* Of what a spent budget leaves open, strategies that fit and may be better: simulated, they take what was said at least. */
+static void what_stays_open_is_named(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet-v1-20", 32, 64);
+    const hp_search_options o = {.top = 1, .budget = 3000};
+    const hp_space space = space_of(&w, 16);
+    hp_search_result r;
+    hp_error err = {HP_OK, ""};
+    w.setup.machine = &w.m;
+    assert_int_equal(hp_search(w.arena, &w.setup, &space, &o, &r, &err), HP_OK);
+    assert_true(r.open > HP_OPEN_LISTED && r.n_promising > 0);
+    hp_eval *e = hp_eval_new(w.arena, &w.setup);
+    for (int i = 0; i < r.n_promising; i++) {
+        const hp_open_strategy *p = &r.promising[i];
+        hp_evaluation v;
+        assert_true(p->bound >= r.open_bound && p->bound < r.best[0].figures.step_s && p->tasks > 0);
+        if (hp_evaluate(e, w.arena, &p->strategy, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
+        assert_int_equal(v.reject.code, HP_FEASIBLE);
+        assert_true(v.figures.step_s >= p->bound * (1 - 1e-9));
+        for (int k = 0; k < r.n; k++)
+            assert_false(hp_strategy_equal(&r.best[k].strategy, &p->strategy));
+    }
+    hp_arena_free(w.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_never_cut_off_a_winner),
@@ -303,6 +328,7 @@ int main(void) {
         cmocka_unit_test(a_tie_is_within_the_errors),
         cmocka_unit_test(ranked_lists_join_to_a_ranked_list),
         cmocka_unit_test(a_written_prediction_reads_back),
+        cmocka_unit_test(what_stays_open_is_named),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }
