@@ -124,7 +124,7 @@ as_planned "under a limit"
 expect 0 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0 --output l.npy --heatmap heat.tif --argmax
 grep -q '20 patches: class' out || complain "no verdict on the patches: $(cat out)"
 
-# --- transformers: an image's and a text's, quantised and cut; a GPU is refused by name ---
+# --- transformers: an image's and a text's, quantised and cut ---
 cp "$HPLAN_SOURCE/LICENSE" text.txt
 # transformer NAME DATA OPTIONS...: trained for a step, calibrated, cut
 transformer() {
