@@ -363,12 +363,10 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
 
 hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
     const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
-    if (s->mode == HP_MODE_INFER) {
-        hp_reject why;
-        HP_TRY(hp_graph_deploy(arena, s->trained, &o, &s->graph, err));
-        if (hp_device_infers(s->device, s->graph, &why)) return HP_OK;
+    hp_reject why;
+    if (!hp_device_has_layers(s->device, s->trained, &why))
         return hp_fail(err, HP_EUNAVAIL, "%s: %s; give %s", hp_reject_text(why.code), why.limit, why.fix);
-    }
+    if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
     s->graph = hp_graph_train_in(arena, s->trained, prec);
     s->graph->optimizer = s->optimizer;
     s->graph->clips = s->clips;

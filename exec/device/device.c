@@ -6,7 +6,7 @@ const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deplo
     static const hp_device_ops *const ops[HP_DEVICES][2] = {
 #define BUILT_IN(trains, infers) &trains, &infers
 #define PLUGIN                   NULL, NULL
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded)                        \
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded)                 \
     [HP_DEVICE_##id] = {loaded},
 #include "plan/device/devices.def"
     };

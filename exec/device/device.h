@@ -75,7 +75,7 @@ typedef struct hp_device_ops {
 /* Those that rows of plan/device/devices.def name. */
 #define BUILT_IN(trains, infers) extern const hp_device_ops trains, infers;
 #define PLUGIN
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) loaded
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded) loaded
 #include "plan/device/devices.def"
 #undef BUILT_IN
 #undef PLUGIN

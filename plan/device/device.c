@@ -14,8 +14,7 @@ enum {
     BF16 = 1 << HP_PREC_BF16,
     FP16 = 1 << HP_PREC_FP16,
     INT8 = 1 << HP_PREC_INT8,
-    INT8_DYNAMIC = 1 << HP_PREC_INT8_DYNAMIC,
-    TOKENS = 1 << HP_PRECS
+    INT8_DYNAMIC = 1 << HP_PREC_INT8_DYNAMIC
 };
 enum {
     OWN = 1 << HP_BACKEND_OWN,
@@ -29,12 +28,13 @@ enum {
 #define MACHINE_GPU(name)        "local-" name
 
 const hp_device_info hp_devices[HP_DEVICES] = {
-#define DEVICE(id, text, type, training, inference, libraries, own, where, memory, loaded)                   \
+#define DEVICE(id, text, type, training, inference, heads, libraries, own, where, memory, loaded)            \
     [HP_DEVICE_##id] = {.name = text,                                                                        \
                         .kind = HP_DEVICE_##id,                                                              \
                         .dtype = HP_##type,                                                                  \
                         .trains = training,                                                                  \
                         .infers = inference,                                                                 \
+                        .head_channels = heads,                                                              \
                         .backends = libraries,                                                               \
                         .own_backend = HP_BACKEND_##own,                                                     \
                         .place = HP_PLACE_##where,                                                           \
@@ -44,21 +44,23 @@ const hp_device_info hp_devices[HP_DEVICES] = {
 };
 
 const char hp_device_bar_names[] =
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) "|" name
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded) "|" name
 #include "plan/device/devices.def"
     ;
 
 #define ON_HOST(text) text
 #define ON_GPU(text)
 const char hp_device_bar_names_on_host[] =
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) ON_##where("|" name)
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded)                 \
+    ON_##where("|" name)
 #include "plan/device/devices.def"
     ;
 
 #define LISTED_HOST(name)
 #define LISTED_GPU(name) ", local-" name
 const char hp_device_machines[] = "local"
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) LISTED_##where(name)
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded)                 \
+    LISTED_##where(name)
 #include "plan/device/devices.def"
     ;
 
@@ -87,10 +89,6 @@ hp_status hp_device_find(const char *name, const hp_device_info **device, hp_err
 
 bool hp_device_computes(const hp_device_info *d, int32_t prec, bool infer) {
     return !d || ((infer ? d->infers : d->trains) >> prec & 1);
-}
-
-bool hp_device_infers_tokens(const hp_device_info *d) {
-    return !d || (d->infers & TOKENS);
 }
 
 bool hp_device_has_backend(const hp_device_info *d, hp_backend backend) {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 typedef enum hp_device_kind {
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded) HP_DEVICE_##id,
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded) HP_DEVICE_##id,
 #include "plan/device/devices.def"
     HP_DEVICES
 } hp_device_kind;
@@ -31,13 +31,18 @@ static inline bool hp_backend_steps(int32_t backend) {
     return backend == (int32_t)HP_BACKEND_OWN || backend == (int32_t)HP_BACKEND_SHM;
 }
 
+/* Channels of the heads for which exec/cuda/train has kernels, at most: a head's queries, keys and sums lie in registers and
+ * shared memory. */
+enum { HP_GPU_HEAD_CHANNELS = 256 };
+
 typedef enum hp_device_place { HP_PLACE_HOST, HP_PLACE_GPU } hp_device_place;
 
 typedef struct hp_device_info {
     const char *name; /* as --device says it */
     hp_device_kind kind;
     hp_dtype dtype;          /* of its programs */
-    uint32_t trains, infers; /* precisions: 1 << hp_prec; see hp_device_infers_tokens */
+    uint32_t trains, infers; /* precisions: 1 << hp_prec */
+    int32_t head_channels;   /* of an attention, at most; 0: any number */
     uint32_t backends;       /* 1 << hp_backend */
     hp_backend own_backend;  /* of comm=auto */
     hp_device_place place;
@@ -74,9 +79,6 @@ static inline bool hp_device_on_gpu(const hp_device_info *d) {
 
 /* Does it train, or infer, in this precision (hp_prec)? NULL: a device that can all, for tests and proofs. */
 bool hp_device_computes(const hp_device_info *d, int32_t prec, bool infer);
-
-/* Has it kernels for the layers of a deployed network that run as trained (plan/graph/deploy.h)? NULL as above. */
-bool hp_device_infers_tokens(const hp_device_info *d);
 
 /* Does the back end carry messages of this device? NULL: a device that has all. */
 bool hp_device_has_backend(const hp_device_info *d, hp_backend backend);

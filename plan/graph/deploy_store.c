@@ -96,14 +96,22 @@ static bool computes_low(const store_state *s, int layer) {
     return may[l->op] && !kept_real(s, l);
 }
 
+/* A matrix layer that would read numbers only since what makes them runs as trained: it converts them, as all such layers but the
+ * last do anyway (a GPT's head is a third of its products). */
+static bool reads_trained(const store_state *s, int layer) {
+    const hp_layer *l = &s->g->layer[layer];
+    const int32_t from = s->g->tensor[l->in[0]].producer;
+    return is_map(s->g, l->in[0]) && hp_layer_as_trained(&s->g->layer[from]) && !kept_real(s, l);
+}
+
 /* The store in which the layer must read input `k`; -1: either. `low`: its output is stored low. */
 static int required_store(const store_state *s, int layer, int k, bool low) {
     const hp_layer *l = &s->g->layer[layer];
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
     const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* scales each input by itself */
     const bool either = matrix && k == 0 && !computes_low(s, layer) && !kept_real(s, l);
+    if (matrix && k == 0 && (computes_low(s, layer) || reads_trained(s, layer))) return (int)s->low;
     if (l->op == HP_ADAPTPOOL || scales || either) return -1;
-    if (matrix && k == 0 && computes_low(s, layer)) return (int)s->low;
     if (!low || (l->op == HP_MUL && k == 1 && !is_map(s->g, l->in[k]))) return HP_STORE_REAL;
     return (int)s->low;
 }

@@ -264,7 +264,7 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
     HP_ASSERT(!hp_graph_summands(g) || hp_graph_summands(g) == s->tp);
     const bool trains = o->mode != HP_MODE_TRAIN || hp_graph_trains(g, &why);
     if (!trains || !hp_strategy_legal(s, g, o->batch, 0, &why) ||
-        !hp_device_allows(o->device, s, g->deployed, &why) || !hp_device_infers(o->device, g, &why))
+        !hp_device_allows(o->device, s, g->deployed, &why) || !hp_device_has_layers(o->device, g, &why))
         return hp_fail(err, HP_EPLAN, "%s: %s", hp_reject_text(why.code), why.limit);
     hp_strategy whole = *s;
     hp_strategy_fill_cut(g, o->unit_cost, &whole);

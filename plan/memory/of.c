@@ -20,7 +20,7 @@ const hp_device_memory hp_memory_rules_gpu = {.pack = hp_gpu_pack_bytes,
 
 const hp_device_memory *hp_device_memory_of(int32_t device) {
     static const hp_device_memory *const rules[HP_DEVICES] = {
-#define DEVICE(id, name, dtype, trains, infers, backends, own, where, memory, loaded)                        \
+#define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded)                 \
     [HP_DEVICE_##id] = &hp_memory_rules_##memory,
 #include "plan/device/devices.def"
     };

@@ -24,18 +24,30 @@ bool hp_prec_allowed(int32_t prec, bool infer, const hp_device_info *device, hp_
 }
 
 /* The first of the table. */
-static const hp_device_info *device_with_tokens(void) {
+static const hp_device_info *device_with_heads(int32_t channels) {
     const hp_device_info *d = hp_devices;
-    while (!hp_device_infers_tokens(d)) d++;
+    while (d->head_channels > 0 && d->head_channels < channels) d++;
     return d;
 }
 
-bool hp_device_infers(const hp_device_info *device, const hp_graph *g, hp_reject *why) {
-    for (int l = 0; l < g->n_layer && g->deployed && !hp_device_infers_tokens(device); l++) {
-        if (!hp_layer_as_trained(&g->layer[l])) continue;
-        hp_refuse(why, HP_REJECT_PREC, "device %.20s has no %s in inference, layer %.60s is one",
-                  device->name, hp_layer_infos[g->layer[l].op].name, g->layer[l].name);
-        return hp_fix(why, "--device %s", device_with_tokens()->name);
+/* The fewest heads of the same channels together, as many of which share keys, that have no more than `most` each. */
+static int32_t heads_within(const hp_layer *l, int32_t channels, int32_t most) {
+    const int64_t all = (int64_t)channels * l->groups, shared = l->groups / l->kv_heads;
+    int64_t heads = l->groups;
+    while (all % heads != 0 || heads % shared != 0 || all / heads > most) heads++;
+    return (int32_t)heads;
+}
+
+bool hp_device_has_layers(const hp_device_info *device, const hp_graph *g, hp_reject *why) {
+    const int32_t most = device ? device->head_channels : 0;
+    for (int l = 0; l < g->n_layer && most > 0; l++) {
+        const hp_layer *layer = &g->layer[l];
+        const int32_t channels = layer->op == HP_ATTENTION ? hp_head_channels(g, layer) : 0;
+        if (channels <= most) continue;
+        hp_refuse(why, HP_REJECT_LAYER, "layer %.60s has heads of %d channels, device %.20s takes at most %d",
+                  layer->name, channels, device->name, most);
+        return hp_fix(why, "%d heads, or --device %s", heads_within(layer, channels, most),
+                      device_with_heads(channels)->name);
     }
     return true;
 }

@@ -116,9 +116,9 @@ bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool i
 /* Can a device (NULL: one that can all) train, or infer, in a precision? `why` may be NULL. */
 bool hp_prec_allowed(int32_t prec, bool infer, const hp_device_info *device, hp_reject *why);
 
-/* Has the device (NULL: one that has all) kernels for all layers of a deployed network? Else E-PREC; hp_lower refuses it
- * then. */
-bool hp_device_infers(const hp_device_info *device, const hp_graph *g, hp_reject *why);
+/* Has the device (NULL: one that has all) kernels for the network's layers, as wide as they are? Else E-LAYER; hp_lower
+ * refuses it then. */
+bool hp_device_has_layers(const hp_device_info *device, const hp_graph *g, hp_reject *why);
 
 /* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
 bool hp_graph_trains(const hp_graph *g, hp_reject *why);

@@ -124,7 +124,7 @@ as_planned "under a limit"
 expect 0 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0 --output l.npy --heatmap heat.tif --argmax
 grep -q '20 patches: class' out || complain "no verdict on the patches: $(cat out)"
 
-# --- transformers: an image's and a text's, quantised and cut; a GPU is refused by name ---
+# --- transformers: an image's and a text's, quantised and cut ---
 cp "$HPLAN_SOURCE/LICENSE" text.txt
 # transformer NAME DATA OPTIONS...: trained for a step, calibrated, cut
 transformer() {
@@ -141,8 +141,7 @@ transformer() {
   done
   expect 0 eval "$@" --weights "$name.w" --quant "$name.q" --data "$data" --json
   python3 -c 'import json; r = json.load(open("out"))["results"]; assert r[1]["sqnr_db"] > 15, r' || complain "$name: $(cat out)"
-  expect 69 simulate "$@" --mode infer --machine thesis-a100 --gpus 1 --device cuda
-  grep -q 'E-PREC: device cuda has no .* in inference' err || complain "$name on a GPU: $(cat err)"
+  expect 0 simulate "$@" --mode infer --machine thesis-a100 --gpus 1 --device cuda
   for strategy in tp=2 seq=2; do
     expect 3 simulate "$@" --mode infer --machine local --batch 2 --strategy $strategy
   done
@@ -151,6 +150,12 @@ transformer vit x.png,calib.png --net vit:2,24,3,8 --image 32 --classes 10
 transformer gpt text:text.txt --net gpt:2,32,4,16,256
 
 # --- refusals ---
+for mode in train infer; do
+  expect 69 simulate --net gpt:2,1024,2,16,256 --mode $mode --machine thesis-a100 --gpus 1 --device cuda
+  grep -q 'E-LAYER: layer .* has heads of 512 channels, device cuda takes at most 256; give 4 heads, or --device cpu' err ||
+    complain "$mode with wide heads: $(cat err)"
+  expect 0 simulate --net gpt:2,1024,4,16,256 --mode $mode --machine thesis-a100 --gpus 1 --device cuda
+done
 expect 2 run f.db --init w.safetensors --data patches:calib.png,size=24,tissue=0 --heatmap heat.png
 grep -q 'heat.png: end the name' err || complain "the wrong option is blamed: $(cat err)"
 grep -q -e --output err && complain "--output is blamed for --heatmap"

@@ -3,6 +3,7 @@
  * that now and then a byte is its neighbour. Ranks are threads that share the GPU and its streams. */
 #include "exec/cuda/runtime/device.h"
 #include "tests/support/plan/random_deployed.h"
+#include "tests/support/plan/random_tokens.h"
 #include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
@@ -75,14 +76,16 @@ static const hp_qparam *draw_qparams(hp_arena *a, const hp_graph *g, dice *d) {
     return q;
 }
 
+typedef hp_graph *net_fn(hp_arena *arena, uint64_t seed, int n_block);
+
 /* worst: of the largest output. */
-static void agrees(uint64_t seed, int prec, double worst) {
+static void agrees(net_fn *net, uint64_t seed, int prec, double worst) {
     dice d = {seed, 5000};
     subject s = {.a = hp_arena_new(), .seed = seed};
     hp_strategy one = hp_strategy_default();
     char text[HP_STRATEGY_TEXT];
     double size = 1;
-    s.g = random_deployed(s.a, random_infer_net(s.a, seed, roll(&d, 2, 5)), prec);
+    s.g = random_deployed(s.a, net(s.a, seed, roll(&d, 2, 5)), prec);
     s.qparam = draw_qparams(s.a, s.g, &d);
     one.prec = prec;
     const hp_strategy other = by_way_of_the_host(random_infer_strategy(&d, s.g, MAX_RANKS, &s.batch));
@@ -104,28 +107,55 @@ static void agrees(uint64_t seed, int prec, double worst) {
 
 static void in_float32(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(10); seed++) agrees(seed, HP_PREC_FP32, 1e-5);
+    for (uint64_t seed = 1; seed <= law_cases(10); seed++) agrees(random_infer_net, seed, HP_PREC_FP32, 1e-5);
 }
 
 static void in_16_bits(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(10); seed++)
-        agrees(seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
+        agrees(random_infer_net, seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
 }
 
 static void in_8_bits(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(10); seed++) agrees(seed, HP_PREC_INT8, 0.05);
+    for (uint64_t seed = 1; seed <= law_cases(10); seed++) agrees(random_infer_net, seed, HP_PREC_INT8, 0.05);
 }
 
 static void in_8_bits_found_at_run_time(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(6); seed++) agrees(seed, HP_PREC_INT8_DYNAMIC, 0.05);
+    for (uint64_t seed = 1; seed <= law_cases(6); seed++)
+        agrees(random_infer_net, seed, HP_PREC_INT8_DYNAMIC, 0.05);
+}
+
+/* Transformers: products of at most 512 terms in some forty layers. */
+static void tokens_in_float32(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(12); seed++)
+        agrees(random_tokens, seed, HP_PREC_FP32, 512 * 40 * 0x1p-24);
+}
+
+static void tokens_in_16_bits(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(12); seed++)
+        agrees(random_tokens, seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
+}
+
+static void tokens_in_8_bits(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(12); seed++) agrees(random_tokens, seed, HP_PREC_INT8, 0.05);
+}
+
+static void tokens_in_8_bits_found_at_run_time(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(6); seed++)
+        agrees(random_tokens, seed, HP_PREC_INT8_DYNAMIC, 0.05);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_float32), cmocka_unit_test(in_16_bits),
-                                       cmocka_unit_test(in_8_bits),
-                                       cmocka_unit_test(in_8_bits_found_at_run_time)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_float32),        cmocka_unit_test(in_16_bits),
+        cmocka_unit_test(in_8_bits),         cmocka_unit_test(in_8_bits_found_at_run_time),
+        cmocka_unit_test(tokens_in_float32), cmocka_unit_test(tokens_in_16_bits),
+        cmocka_unit_test(tokens_in_8_bits),  cmocka_unit_test(tokens_in_8_bits_found_at_run_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

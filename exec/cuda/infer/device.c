@@ -95,13 +95,17 @@ hp_cuda_prepare_fn *const hp_cuda_infer_tasks[HP_TASK_OPS] = {
     [HP_TASK_LOSS] = prepare_score, [HP_TASK_COPY] = as_in_training, [HP_TASK_ZERO] = as_in_training};
 
 hp_cuda_prepare_fn *const hp_cuda_infer[HP_LAYER_OPS] = {
-    [HP_CONV] = hp_cuda_infer_matrix,   [HP_CONVT] = hp_cuda_infer_matrix,
-    [HP_LINEAR] = hp_cuda_infer_matrix, [HP_BN] = hp_cuda_infer_point,
-    [HP_SCALE] = hp_cuda_infer_point,   [HP_ACT] = hp_cuda_infer_point,
-    [HP_ADD] = hp_cuda_infer_point,     [HP_MUL] = hp_cuda_infer_point,
-    [HP_QUANT] = hp_cuda_infer_point,   [HP_DEQUANT] = hp_cuda_infer_point,
-    [HP_CONCAT] = hp_cuda_infer_point,  [HP_MAXPOOL] = hp_cuda_infer_map,
-    [HP_AVGPOOL] = hp_cuda_infer_map,   [HP_ADAPTPOOL] = hp_cuda_infer_map,
-    [HP_RESIZE] = hp_cuda_infer_map,    [HP_PAD] = hp_cuda_infer_map,
-    [HP_SOFTMAX] = hp_cuda_infer_map,
+    [HP_CONV] = hp_cuda_infer_matrix,        [HP_CONVT] = hp_cuda_infer_matrix,
+    [HP_LINEAR] = hp_cuda_infer_matrix,      [HP_BN] = hp_cuda_infer_point,
+    [HP_SCALE] = hp_cuda_infer_point,        [HP_ACT] = hp_cuda_infer_point,
+    [HP_ADD] = hp_cuda_infer_point,          [HP_MUL] = hp_cuda_infer_point,
+    [HP_QUANT] = hp_cuda_infer_point,        [HP_DEQUANT] = hp_cuda_infer_point,
+    [HP_CONCAT] = hp_cuda_infer_point,       [HP_MAXPOOL] = hp_cuda_infer_map,
+    [HP_AVGPOOL] = hp_cuda_infer_map,        [HP_ADAPTPOOL] = hp_cuda_infer_map,
+    [HP_RESIZE] = hp_cuda_infer_map,         [HP_PAD] = hp_cuda_infer_map,
+    [HP_SOFTMAX] = hp_cuda_infer_map,        [HP_LAYERNORM] = hp_cuda_infer_trained,
+    [HP_RMSNORM] = hp_cuda_infer_trained,    [HP_ATTENTION] = hp_cuda_infer_trained,
+    [HP_EMBEDDING] = hp_cuda_infer_trained,  [HP_POSITION] = hp_cuda_infer_trained,
+    [HP_CLASSTOKEN] = hp_cuda_infer_trained, [HP_CROP] = hp_cuda_infer_trained,
+    [HP_MERGE] = hp_cuda_infer_trained,
 };

@@ -31,6 +31,6 @@ hp_cuda_finish hp_cuda_finish_of(const hp_bound *b, const hp_infer_op *o, const 
 int64_t hp_cuda_canonical(const hp_cuda_taps *t, int32_t group, int32_t out, int32_t in, int32_t tap);
 
 hp_cuda_prepare_fn hp_cuda_infer_point, hp_cuda_infer_map, hp_cuda_infer_matrix, hp_cuda_infer_bytes,
-    hp_cuda_infer_real;
+    hp_cuda_infer_real, hp_cuda_infer_trained;
 
 #endif

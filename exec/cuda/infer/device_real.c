@@ -1,5 +1,5 @@
-/* device_real.c - prepares matrix layers of numbers: cuDNN, or cuBLASLt where the layer is a plain
- * matrix product, then what they do not fuse; where neither computes it as asked, the kernel of
+/* device_real.c - prepares matrix layers of numbers: cuDNN, or cuBLASLt where that has no engine and the layer is a
+ * plain matrix product, then what they do not fuse; where neither computes it as asked, the kernel of
  * infer/real.cu. The pack holds weights as a library reads them, (outer, taps, inner) in
  * the input's type, then the biases. */
 #include "exec/cuda/infer/device.h"
@@ -113,7 +113,7 @@ static int32_t alignment_of(const hp_bound *b) {
     return (int32_t)(at & (~at + 1));
 }
 
-/* An addition has to be fused, as the library's result would lie on what is added. */
+/* An addition has to be fused, as this library's result would lie on what is added. */
 static void try_dnn(hp_device *d, const hp_bound *b, product *p) {
     hp_error refused;
     hp_dnn_conv c = convolution_of(d, b);
@@ -143,12 +143,13 @@ static bool is_plain_product(const hp_bound *b) {
     const hp_shape *s = &b->shape;
     const bool point = b->layer->op == HP_CONV && s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 &&
                        s->groups < 2 && s->ph == 0 && s->pw == 0 && s->ih == s->oh && s->iw == s->ow;
-    return (b->layer->op == HP_LINEAR || point) && !hp_layer_adds(b->layer) && alignment_of(b) == 16;
+    return (b->layer->op == HP_LINEAR || point) && alignment_of(b) == 16;
 }
 
+/* What is added lies in the result, to which the library adds the product: in float32, where nothing is rounded twice. */
 static void try_lt(hp_device *d, const hp_bound *b, product *p) {
     const hp_shape *s = &b->shape;
-    const bool wide = b->y_dtype == HP_F32;
+    const bool wide = b->y_dtype == HP_F32, adds = hp_layer_adds(b->layer);
     hp_error refused;
     const hp_lt_product c = {.kind = HP_LT_FORWARD,
                              .dtype = b->x_dtype[0],
@@ -157,8 +158,9 @@ static void try_lt(hp_device *d, const hp_bound *b, product *p) {
                              .m = s->n * s->oh * s->ow,
                              .n = s->oc,
                              .k = (int64_t)s->kh * s->kw * s->ic,
-                             .bias = wide};
-    if (!is_plain_product(b) || (!wide && b->x_dtype[0] != b->y_dtype)) return;
+                             .bias = wide,
+                             .add = adds};
+    if (!is_plain_product(b) || (!wide && (adds || b->x_dtype[0] != b->y_dtype))) return;
     if (hp_lt_plan_product(d->lt, &c, b->scratch_bytes, &p->dense, &refused) != HP_OK) {
         p->dense = NULL;
         return;
@@ -196,10 +198,8 @@ hp_status hp_cuda_infer_real(hp_device *d, const hp_bound *b, hp_cuda_launch *l,
                        b->layer->name);
     HP_TRY(pack_all(d, b, err));
     set_own(d, b, p);
-    if (b->layer->op == HP_LINEAR || b->x_dtype[0] != b->y_dtype)
-        try_lt(d, b, p);
-    else
-        try_dnn(d, b, p);
+    if (b->layer->op != HP_LINEAR) try_dnn(d, b, p);
+    if (!p->conv) try_lt(d, b, p);
     l->name = name_of(p);
     return HP_OK;
 }

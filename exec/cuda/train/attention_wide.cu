@@ -268,7 +268,7 @@ template <typename T> static __global__ void wide_bias(hp_cuda_attend a) {
 template <typename F> static cudaError_t with_head(hp_dtype t, int32_t channels, F f) {
     return with_type(t, [&](auto type) {
         if (channels <= 4 * TILE) return f(type, std::integral_constant<int, 4>());
-        return f(type, std::integral_constant<int, HP_CUDA_HEAD_CHANNELS / TILE>());
+        return f(type, std::integral_constant<int, HP_GPU_HEAD_CHANNELS / TILE>());
     });
 }
 

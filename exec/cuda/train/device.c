@@ -86,10 +86,10 @@ static hp_status prepare_layer(hp_device *d, const hp_bound *b, hp_cuda_launch *
 static hp_status prepare_attention(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     const int32_t channels = hp_head_channels(b->graph, b->layer);
     const float *angles = NULL;
-    if (channels > HP_CUDA_HEAD_CHANNELS)
+    if (channels > HP_GPU_HEAD_CHANNELS)
         return hp_fail(err, HP_EUNAVAIL,
                        "layer %s: heads of %d channels, the cuda device takes at most %d: use more heads",
-                       b->layer->name, channels, HP_CUDA_HEAD_CHANNELS);
+                       b->layer->name, channels, HP_GPU_HEAD_CHANNELS);
     HP_TRY(prepare_layer(d, b, l, err));
     HP_TRY(hp_cuda_attention_angles(d, b, &angles, err));
     l->self = (void *)(uintptr_t)angles;

@@ -8,6 +8,7 @@
 #define HP_KERNELS_TRAIN_H
 
 #include "exec/cuda/runtime/device.h"
+#include "plan/device/device.h"
 #include "plan/memory/column_sums.h"
 #include "plan/memory/gpu_scratch.h"
 
@@ -154,9 +155,7 @@ cudaError_t hp_cuda_sum_blocks(hp_dtype t, void *y, const void *x, const float *
 
 /* --- train/attention.cu, attention_back.cu --- */
 
-enum { HP_CUDA_HEAD_CHANNELS = 256 }; /* at most */
-
-/* A box of maps whose channels are those of heads. */
+/* A box of maps whose channels are those of heads, of HP_GPU_HEAD_CHANNELS each at most. */
 typedef struct hp_cuda_heads {
     void *at; /* NULL: not there */
     int32_t y0, x0, h, w, c0, c;

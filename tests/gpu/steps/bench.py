@@ -135,7 +135,7 @@ def bench_train(s, data):
 
 
 def bench_transformers(s, data):
-    """Training ViT-B/16 and Swin-T at 224x224 and GPT-2 (124 M) on texts of 1024 tokens, beside PyTorch's fused attention."""
+    """Training ViT-B/16 and Swin-T at 224x224 and GPT-2 (124 M) on texts of 1024 tokens, beside PyTorch's fused attention; inference."""
     items = Items(s, data)
     if s.smoke:
         items.check("vit bf16", compared, s, "vit:1,16,2,7", 28, 2, "train", "bf16", 2, 1)
@@ -143,6 +143,9 @@ def bench_transformers(s, data):
     for net, image, batch, prec in (("vit-b16", 224, 64, "bf16"), ("gpt2", 1024, 8, "bf16"), ("swin-t", 224, 64, "bf16"),
                                     ("vit-b16", 224, 64, "tf32")):
         items.check(f"{net} {prec}", compared, s, net, image, batch, "train", prec, 10, 1, optional=True, limit_s=60)
+    for net, image, batch in (("vit-b16", 224, 64), ("gpt2", 1024, 8)):
+        for prec in ("bf16", "int8"):
+            items.check(f"{net} infer {prec}", compared, s, net, image, batch, "infer", prec, 10, 1, optional=True, limit_s=60)
 
 
 # --- trained for real ---

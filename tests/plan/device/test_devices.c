@@ -1,6 +1,8 @@
 /* test_devices.c - the table of devices: names lead to their rows and nothing else does, every row can be
  * planned for, and what rules refuse on one device they allow on the device that the fix names. */
+#include "plan/base/arena.h"
 #include "plan/graph/precision.h"
+#include "plan/nets/nets.h"
 #include "plan/strategy/strategy.h"
 
 #include <setjmp.h>
@@ -99,6 +101,44 @@ static void the_device_that_a_fix_names_computes_in_the_precision(void **state) 
             }
 }
 
+/* A GPT of `heads` heads of `channels` channels together: can the device have it? */
+static bool takes_heads(const hp_device_info *d, int channels, int heads, hp_reject *why) {
+    hp_arena *a = hp_arena_new();
+    hp_graph *g = NULL;
+    hp_error err;
+    char net[48];
+    snprintf(net, sizeof net, "gpt:1,%d,%d,8,16", channels, heads);
+    assert_int_equal(hp_net_build(a, net, 1, 8, 16, &g, &err), HP_OK);
+    const bool has = hp_device_has_layers(d, g, why);
+    hp_arena_free(a);
+    return has;
+}
+
+/* The fewest heads that are narrow enough, and another device that takes these. */
+static void heads_wider_than_a_device_s_are_refused_with_what_mends_them(void **state) {
+    static const int channels[] = {256, 257 * 2, 1024, 1536, 2310};
+    (void)state;
+    assert_true(takes_heads(NULL, 4096, 1, NULL));
+    for (const hp_device_info *d = hp_devices; d < hp_devices + HP_DEVICES; d++)
+        for (int k = 0; k < 5; k++)
+            for (int heads = 1; heads <= 2; heads++) {
+                hp_reject why = {.code = HP_FEASIBLE};
+                const bool fits = d->head_channels == 0 || channels[k] / heads <= d->head_channels;
+                const hp_device_info *other = NULL;
+                char name[40];
+                int enough = 0;
+                assert_int_equal(takes_heads(d, channels[k], heads, &why), fits);
+                assert_int_equal(why.code, fits ? HP_FEASIBLE : HP_REJECT_LAYER);
+                if (fits) continue;
+                assert_int_equal(sscanf(why.fix, "%d heads, or --device %39s", &enough, name), 2);
+                assert_int_equal(hp_device_find(name, &other, NULL), HP_OK);
+                assert_true(takes_heads(other, channels[k], heads, NULL));
+                for (int n = heads; n <= enough; n++)
+                    if (channels[k] % n == 0)
+                        assert_int_equal(takes_heads(d, channels[k], n, NULL), n == enough);
+            }
+}
+
 /* Codes and texts are each other's inverse. */
 static void every_reject_has_a_text_of_its_own(void **state) {
     (void)state;
@@ -118,6 +158,7 @@ int main(void) {
         cmocka_unit_test(the_device_follows_the_machine),
         cmocka_unit_test(every_device_has_its_own_back_end_and_mpi),
         cmocka_unit_test(the_device_that_a_fix_names_computes_in_the_precision),
+        cmocka_unit_test(heads_wider_than_a_device_s_are_refused_with_what_mends_them),
         cmocka_unit_test(every_reject_has_a_text_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
