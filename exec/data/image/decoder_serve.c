@@ -17,6 +17,21 @@ typedef struct server {
     size_t room;
 } server;
 
+static void close_file(server *s, int32_t id) {
+    hp_reader_close(s->reader[id]);
+    s->reader[id] = NULL;
+}
+
+/* If it is small and can be read; if it cannot, that is told when it is asked for. */
+static void read_small(server *s, hp_decoder_answer *a) {
+    hp_reader *r = s->reader[a->id];
+    const int64_t bytes = (int64_t)a->h * a->w * a->c;
+    if (bytes > HP_DECODER_SMALL || bytes > (int64_t)s->room) return;
+    if (r->kind->rows(r, &(hp_crop){0, 0, a->h, a->w}, s->px, NULL) != HP_OK) return;
+    close_file(s, a->id);
+    a->id = -1;
+}
+
 static hp_status open_file(server *s, const hp_decoder_request *q, hp_decoder_answer *a, hp_error *err) {
     const hp_reader_options o = {.mask = q->mask, .slide = q->slide, .level = q->level};
     int id = 0;
@@ -27,6 +42,8 @@ static hp_status open_file(server *s, const hp_decoder_request *q, hp_decoder_an
     a->id = id;
     a->h = size.h, a->w = size.w, a->c = size.c;
     a->forward = hp_reader_is_sequential(s->reader[id]);
+    a->decoder_bytes = (int64_t)s->reader[id]->decoder_bytes;
+    if (!q->slide) read_small(s, a);
     return HP_OK;
 }
 
@@ -37,11 +54,6 @@ static hp_status read_rows(const server *s, hp_reader *r, const hp_crop *part, h
     return r->kind->rows(r, part, s->px, err);
 }
 
-static void close_file(server *s, int32_t id) {
-    hp_reader_close(s->reader[id]);
-    s->reader[id] = NULL;
-}
-
 static hp_reader *reader_of(const server *s, int32_t id) {
     HP_ASSERT(id >= 0 && id < MOST_READERS && s->reader[id]);
     return s->reader[id];
@@ -49,12 +61,12 @@ static hp_reader *reader_of(const server *s, int32_t id) {
 
 static hp_status act(server *s, const hp_decoder_request *q, hp_decoder_answer *a, hp_error *err) {
     hp_confine_time(s->limits.cpu_s);
-    if (q->verb == HP_DECODER_OPEN) HP_TRY(open_file(s, q, a, err));
+    if (q->verb == HP_DECODER_OPEN) return open_file(s, q, a, err);
     if (q->verb == HP_DECODER_CLOSE) {
         close_file(s, q->id);
         return HP_OK;
     }
-    hp_reader *r = reader_of(s, q->verb == HP_DECODER_OPEN ? a->id : q->id);
+    hp_reader *r = reader_of(s, q->id);
     if (q->verb == HP_DECODER_LEVEL) a->level = hp_reader_level(r, q->shrink);
     if (q->verb == HP_DECODER_ROWS) HP_TRY(read_rows(s, r, &q->part, err));
     a->decoder_bytes = (int64_t)r->decoder_bytes;

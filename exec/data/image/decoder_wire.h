@@ -10,6 +10,9 @@
 
 /* Most bytes of pixels in one answer; more are asked for in several. At least one row: HP_MAX_SIDE x 3. */
 enum { HP_DECODER_CHUNK = 32 << 20 };
+/* An image of at most so many bytes comes with the answer to open, and its file is closed: a question instead of three, each of which takes about as
+ * long as it takes to decode a small image (docs/measurements.md). */
+enum { HP_DECODER_SMALL = 64 << 10 };
 
 typedef enum hp_decoder_verb {
     HP_DECODER_OPEN,
@@ -29,7 +32,7 @@ typedef struct hp_decoder_request {
 } hp_decoder_request;
 
 typedef struct hp_decoder_answer {
-    int32_t status, id;
+    int32_t status, id;       /* id -1: all pixels are there */
     int32_t h, w, c, forward; /* open */
     int32_t level;
     int64_t decoder_bytes; /* of the reader, now */

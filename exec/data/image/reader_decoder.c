@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct remote {
-    int32_t id;
+    int32_t id; /* -1: closed there, as all pixels are here */
     int64_t generation;
 } remote;
 
@@ -16,6 +16,11 @@ enum { MOST_LEVELS = 31 };
 
 static hp_status fail_nonsense(const hp_reader *r, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: its decoder answers nonsense; replace the file", r->path);
+}
+
+static hp_status fail_memory(const hp_reader *r, size_t bytes, hp_error *err) {
+    return hp_fail(err, HP_EDATA, "%s: no memory for %zu bytes of pixels; scale the image down", r->path,
+                   bytes);
 }
 
 static hp_status ask(hp_reader *r, hp_decoder_request *q, hp_decoder_answer *a, hp_error *err) {
@@ -34,9 +39,19 @@ static hp_status open_there(hp_reader *r, hp_decoder_answer *a, hp_error *err) {
         return hp_fail(err, HP_EDATA, "%s: a path of %zu bytes or more; give a shorter one", r->path,
                        sizeof q.path);
     memcpy(q.path, r->path, strlen(r->path) + 1);
+    if (!hp_decoder_room(r->o.decoder, HP_DECODER_SMALL)) return fail_memory(r, HP_DECODER_SMALL, err);
     HP_TRY(ask(r, &q, a, err));
     m->id = a->id;
     m->generation = hp_decoder_generation(r->o.decoder);
+    return HP_OK;
+}
+
+/* The window is the whole image from now on: nothing more is asked. */
+static hp_status keep_small(hp_reader *r, hp_error *err) {
+    const int64_t bytes = (int64_t)r->kept.h * r->kept.w * r->kept.c;
+    if (bytes > HP_DECODER_SMALL) return fail_nonsense(r, err);
+    HP_TRY(hp_image_room(&r->kept, NULL, r->path, err));
+    memcpy(r->kept.px, hp_decoder_room(r->o.decoder, HP_DECODER_SMALL), (size_t)bytes);
     return HP_OK;
 }
 
@@ -47,7 +62,8 @@ static hp_status open_remote(hp_reader *r, hp_error *err) {
     HP_TRY(open_there(r, &a, err));
     if (a.c != 1 && a.c != 3) return fail_nonsense(r, err);
     r->forward = a.forward;
-    return hp_image_sizes(&r->kept, a.h, a.w, a.c, r->path, err);
+    HP_TRY(hp_image_sizes(&r->kept, a.h, a.w, a.c, r->path, err));
+    return a.id < 0 ? keep_small(r, err) : HP_OK;
 }
 
 /* Another file has ended the decoder since: the next one opens this file again. */
@@ -69,10 +85,9 @@ static hp_status rows(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *
     const int32_t most = (int32_t)(HP_DECODER_CHUNK / row), at_once = least(most, hp_crop_rows(part));
     hp_decoder_answer a;
     HP_TRY(reopen(r, err));
+    if (((remote *)r->self)->id < 0) return fail_nonsense(r, err);
     const uint8_t *from = hp_decoder_room(r->o.decoder, (size_t)at_once * row);
-    if (!from)
-        return hp_fail(err, HP_EDATA, "%s: no memory for %zu bytes of pixels", r->path,
-                       (size_t)at_once * row);
+    if (!from) return fail_memory(r, (size_t)at_once * row, err);
     for (int32_t y = part->y0; y < part->y1; y += at_once) {
         const hp_crop some = {y, part->x0, least(y + at_once, part->y1), part->x1};
         hp_decoder_request q = {.verb = HP_DECODER_ROWS, .id = ((remote *)r->self)->id, .part = some};
@@ -87,7 +102,7 @@ static int32_t level(const hp_reader *r, double shrink) {
     const remote *m = r->self;
     hp_decoder_answer a;
     hp_decoder_request q = {.verb = HP_DECODER_LEVEL, .id = m->id, .shrink = shrink};
-    if (m->generation != hp_decoder_generation(r->o.decoder) ||
+    if (m->id < 0 || m->generation != hp_decoder_generation(r->o.decoder) ||
         hp_decoder_ask(r->o.decoder, &q, r->path, &r->o.pulse, &a, NULL) != HP_OK)
         return 0;
     return a.level >= 0 && a.level <= MOST_LEVELS ? a.level : 0;
@@ -97,7 +112,7 @@ static void close_remote(hp_reader *r) {
     remote *m = r->self;
     if (!m) return;
     hp_decoder_request q = {.verb = HP_DECODER_CLOSE, .id = m->id};
-    if (m->generation == hp_decoder_generation(r->o.decoder))
+    if (m->id >= 0 && m->generation == hp_decoder_generation(r->o.decoder))
         hp_decoder_ask(r->o.decoder, &q, r->path, &r->o.pulse, NULL, NULL);
     free(m);
 }
