@@ -115,6 +115,10 @@ static hp_status died(hp_decoder *d, const char *path, hp_error *err) {
     const int32_t pid = d->pid;
     const int ended = end(d), by = ended != -1 && WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
     const hp_decoder_limits *l = hp_decoders_limits(d->of);
+    if (ended == -1)
+        return hp_fail(err, HP_EDEAD,
+                       "%s: the process that starts decoders was killed: by hand, or because memory ran out",
+                       path);
     if (by == SIGKILL)
         return hp_fail(err, HP_EDEAD,
                        "%s: its decoder, process %d, was killed: by hand, or because memory ran out", path,
@@ -129,9 +133,9 @@ static hp_status died(hp_decoder *d, const char *path, hp_error *err) {
             err, HP_EDATA,
             "%s: its decoder died of signal %d (%s), in at most %lld MiB of memory; replace the file", path,
             by, strsignal(by), (long long)(l->memory_bytes >> 20));
-    return hp_fail(
-        err, HP_EDATA, "%s: its decoder ended (status %d), in at most %lld MiB of memory; replace the file",
-        path, ended != -1 && WIFEXITED(ended) ? WEXITSTATUS(ended) : -1, (long long)(l->memory_bytes >> 20));
+    return hp_fail(err, HP_EDATA,
+                   "%s: its decoder ended (status %d), in at most %lld MiB of memory; replace the file", path,
+                   WEXITSTATUS(ended), (long long)(l->memory_bytes >> 20));
 }
 
 static hp_status silent(hp_decoder *d, const char *path, hp_error *err) {

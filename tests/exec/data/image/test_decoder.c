@@ -37,7 +37,11 @@ static const hp_decoder_limits LIMITS = {
 /* --- what a hostile file does --- */
 
 static void hoard(void) {
-    for (;;) memset(malloc(8 << 20), 1, 8 << 20); /* ends with a NULL */
+    static void *held[1024];
+    for (int i = 0; i < 1024; i++) {
+        held[i] = malloc(8 << 20); /* ends with a NULL */
+        memset(held[i], 1, 8 << 20);
+    }
 }
 
 /* One byte for each thing that a decoder may not do: 1 if it was refused. */
