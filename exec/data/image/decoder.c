@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -63,10 +64,17 @@ int64_t hp_decoder_generation(const hp_decoder *d) {
     return d->pid > 0 ? d->generation : -1;
 }
 
+/* Those of this thread: ranks of a node share them out after the first process was started (exec/run/bind.c). */
+static void keep_to_cores(int32_t pid) {
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) sched_setaffinity(pid, sizeof cores, &cores);
+}
+
 static hp_status begin(hp_decoder *d, hp_error *err) {
     static const struct timeval look = {.tv_usec = LOOK_US};
     if (d->pid > 0) return HP_OK;
     HP_TRY(hp_decoders_spawn(d->of, &d->socket, &d->pid, err));
+    keep_to_cores(d->pid);
     setsockopt(d->socket, SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look);
     d->generation++;
     return HP_OK;

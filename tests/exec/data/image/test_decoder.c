@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -32,15 +33,15 @@ enum { ROWS = 700 };       /* of a hostile one */
 enum { CRASHES = 101, LOOPS, HOARDS, WAITS, ENDS, TRIES };
 
 static const hp_decoder_limits LIMITS = {
-    .memory_bytes = 512 << 20, .cpu_s = 1, .pixels_per_s = 1e6, .silent_s = 20};
+    .memory_bytes = 128 << 20, .cpu_s = 1, .pixels_per_s = 1e6, .silent_s = 20};
 
 /* --- what a hostile file does --- */
 
 static void hoard(void) {
     static void *held[1024];
     for (int i = 0; i < 1024; i++) {
-        held[i] = malloc(8 << 20); /* ends with a NULL */
-        memset(held[i], 1, 8 << 20);
+        held[i] = malloc(2 << 20); /* ends with a NULL */
+        memset(held[i], 1, 2 << 20);
     }
 }
 
@@ -243,7 +244,7 @@ static void a_file_that_loops_is_stopped(void **state) {
 
 static void a_file_that_fills_memory_is_stopped(void **state) {
     (void)state;
-    fails(HOARDS, HP_EDATA, "in at most 512 MiB of memory");
+    fails(HOARDS, HP_EDATA, "in at most 128 MiB of memory");
 }
 
 static void *kill_soon(void *pid) {
@@ -304,6 +305,23 @@ static void beats_say_that_a_decoder_works(void **state) {
     assert_true(beats_of(WAITS) <= 1);
 }
 
+static void a_decoder_keeps_to_the_cores_of_who_reads(void **state) {
+    (void)state;
+    cpu_set_t before, one, its;
+    int first = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    while (!CPU_ISSET(first, &before)) first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    hp_decoder *own = hp_decoder_new(decoders);
+    hp_reader_close(open_in(own, hostile(TRIES), false));
+    assert_int_equal(sched_getaffinity(hp_decoder_pid(own), sizeof its, &its), 0);
+    assert_true(CPU_EQUAL(&its, &one));
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    hp_decoder_free(own);
+}
+
 /* --- a rank that is killed --- */
 
 static void nothing_outlives_the_rank(void **state) {
@@ -350,6 +368,7 @@ int main(void) {
         cmocka_unit_test(a_decoder_that_is_killed_is_said_to_be),
         cmocka_unit_test(what_a_decoder_may_not_do_is_refused),
         cmocka_unit_test(beats_say_that_a_decoder_works),
+        cmocka_unit_test(a_decoder_keeps_to_the_cores_of_who_reads),
         cmocka_unit_test(nothing_outlives_the_rank),
     };
     return cmocka_run_group_tests(tests, start, stop);
