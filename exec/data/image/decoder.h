@@ -26,7 +26,7 @@ typedef struct hp_decoder_limits {
 } hp_decoder_limits;
 
 /* 3 GiB: HP_MAX_PIXELS (image.h) at 7 bytes, a library's own 1 GiB. 30 s, and 2 million pixels per second: the slowest format,
- * interlaced PNG, decodes some 20 million (docs/measurements.md). 60 s: as long as file systems take over. */
+ * interlaced PNG, decodes some 10 million on a busy core (docs/measurements.md). 60 s: as long as file systems take over. */
 hp_decoder_limits hp_decoder_limits_default(void);
 
 /* To be called by a process with one thread, before MPI_Init. Errors: HP_EUNAVAIL. */
