@@ -81,7 +81,7 @@ for _ in $(seq "$TIMES"); do
   # a host that stops
   begin --restarts 1
   for p in $(ranks_of 2); do kill -STOP "$p"; done
-  said 15 "stalled: rank [01] waited .* for .allreduce bucket 0. with its group: those on this node move; ranks elsewhere: 2, 3"
+  said 15 "stalled: rank [01] waited .* for .allreduce.* with its group: those on this node move; ranks elsewhere: 2, 3"
   ends 0 "a host that stops"
   same "a host that stops"
 
