@@ -136,6 +136,11 @@ endif()
 # a Slurm on this machine: root, slurm-wlm, munge; three to five minutes
 add_test(NAME slurm COMMAND bash ${CMAKE_SOURCE_DIR}/tests/slurm/requeue.sh CONFIGURATIONS Long)
 set_tests_properties(slurm PROPERTIES LABELS slurm TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>")
+foreach(grace 0 30)
+  add_test(NAME slurm_preempt_${grace} COMMAND bash ${CMAKE_SOURCE_DIR}/tests/slurm/preempt.sh CONFIGURATIONS Long)
+  set_tests_properties(slurm_preempt_${grace} PROPERTIES LABELS slurm TIMEOUT 600 RUN_SERIAL ON
+    ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;GRACE=${grace}")
+endforeach()
 # several hosts on this machine, where that is permitted
 add_test(NAME hosts COMMAND bash ${CMAKE_SOURCE_DIR}/tests/hosts/check.sh)
 set_tests_properties(hosts PROPERTIES LABELS "cli;hosts" TIMEOUT 400 PROCESSORS 2 SKIP_RETURN_CODE 77
@@ -165,6 +170,9 @@ if(HPLAN_HAVE_EXEC)
   target_link_libraries(bench_shm PRIVATE hp_lib_exec)
   add_executable(bench_signals tests/bench/bench_signals.c)
   target_link_libraries(bench_signals PRIVATE hp_lib_exec)
+  add_executable(bench_decode tests/bench/bench_decode.c)
+  target_include_directories(bench_decode PRIVATE ${CMAKE_BINARY_DIR}/include/tests)
+  target_link_libraries(bench_decode PRIVATE hp_support_exec)
 endif()
 include(tests/fuzz/fuzz.cmake)
 include(tests/lint/lint.cmake)

@@ -66,15 +66,19 @@ typedef struct kind {
     /* Into the queue once more, within an if; NULL: nobody queues it. Slurm ends the script meanwhile: its own end could be taken
      * for that of the next attempt. */
     const char *again;
+    /* Is this job, which was told to end and has saved, to make room for another? Slurm queues what it kills, and a job that saves and ends in the
+     * time that it is left (GraceTime) has failed: that is for the script to queue. NULL: cannot be asked. */
+    const char *makes_room;
     bool timed; /* nobody signals before the time is over: the script does */
 } kind;
 
 static const kind kinds[] = {
     {"slurm", slurm_head, "cd \"${SLURM_SUBMIT_DIR:-.}\" || exit 1\n", "${SLURM_RESTART_COUNT:-0}",
-     " --launcher srun", "scontrol requeue \"$SLURM_JOB_ID\" && sleep 60", false},
+     " --launcher srun", "scontrol requeue \"$SLURM_JOB_ID\" && sleep 60",
+     "scontrol -o show job \"$SLURM_JOB_ID\" | grep -q 'JobState=RUNNING .*PreemptTime=[0-9]'", false},
     {"pbs", pbs_head, "cd \"${PBS_O_WORKDIR:-.}\" || exit 1\n", "${PBS_JOBID:-0}",
-     " --launcher mpirun --hostfile \"$PBS_NODEFILE\"", "qsub \"$0\"", true},
-    {"plain", plain_head, "", "$(date +%s)", "${HPLAN_HOSTFILE:+ --hostfile \"$HPLAN_HOSTFILE\"}", NULL,
+     " --launcher mpirun --hostfile \"$PBS_NODEFILE\"", "qsub \"$0\"", NULL, true},
+    {"plain", plain_head, "", "$(date +%s)", "${HPLAN_HOSTFILE:+ --hostfile \"$HPLAN_HOSTFILE\"}", NULL, NULL,
      false},
 };
 
@@ -110,6 +114,11 @@ static void wait_for_it(writer *w, const kind *k) {
 
 /* 75: saved, and not done. */
 static void go_on(writer *w, const kind *k) {
+    if (k->makes_room)
+        ADD(w,
+            "# told to end to make room for another job: this one goes on afterwards\n"
+            "if [ \"$status\" = 75 ] && %s; then again=1; fi\n",
+            k->makes_room);
     if (k->again)
         ADD(w,
             "if [ \"$status\" = 75 ] && [ \"$again\" = 1 ]; then\n  if %s; then exit 0; fi\n"

@@ -289,7 +289,8 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (code == 0) return HP_OK;
     if (w->said.code != HP_OK)
-        return hp_fail(err, code > 128 ? HP_EINTERNAL : (hp_status)code, "%s", w->said.text);
+        return hp_fail(err, code > 128 && code != HP_EDEAD ? HP_EINTERNAL : (hp_status)code, "%s",
+                       w->said.text);
     if (w->lost_node[0])
         return hp_fail(
             err, HP_EDEAD,

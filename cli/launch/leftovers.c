@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 static const char *temporary_folder(void) {
-    static const char *const NAMES[] = {"TMPDIR", "TEMP", "TMP"}; /* in Open MPI's order */
-    for (int i = 0; i < 3; i++) {
+    static const char *const NAMES[] = {"OMPI_MCA_orte_tmpdir_base", "TMPDIR", "TEMP",
+                                        "TMP"}; /* in Open MPI's order */
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         const char *dir = getenv(NAMES[i]);
         if (dir && *dir) return dir;
     }

@@ -52,7 +52,8 @@ static void look(pid_t pid, hp_process_state state, int depth, int *halted, char
     if (f) fclose(f);
     list[got] = '\0';
     for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
-        if (atoi(p) > 1) look((pid_t)atoi(p), state, depth + 1, halted, who, n);
+        if (atoi(p) > 1 && !hp_process_decodes(atoi(p)))
+            look((pid_t)atoi(p), state, depth + 1, halted, who, n);
 }
 
 bool launch_is_halted(pid_t child, int ranks, hp_process_state state, bool *silent, char *who, size_t n) {

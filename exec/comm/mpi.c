@@ -3,6 +3,7 @@
 #include "exec/comm/comm.h"
 #include "plan/base/alloc.h"
 #include "exec/comm/mpi_collectives.h"
+#include "exec/comm/segments.h"
 
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
@@ -235,8 +236,10 @@ static bool reads_device(void) {
 
 hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
     int provided = 0;
+    const int watch = hp_segments_watch();
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         return hp_fail(err, HP_EUNAVAIL, "MPI does not start; see `hplan doctor`");
+    hp_segments_tell(watch);
     mpi_comm *c = hp_zeroed(1, sizeof *c);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* inherited by the duplicates */
     MPI_Comm_dup(MPI_COMM_WORLD, &c->p2p);

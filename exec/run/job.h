@@ -4,6 +4,7 @@
 #define HP_EXEC_JOB_H
 
 #include "exec/checkpoint/checkpoint.h"
+#include "exec/data/image/decoder.h"
 #include "exec/run/bind.h"
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
@@ -58,7 +59,8 @@ typedef struct hp_job {
     const hp_exec_options *options;
     const volatile sig_atomic_t *stop, *leave; /* signals: to end at once; to save and end */
     hp_comm *comm;
-    hp_arena *memory; /* memory of the plan */
+    hp_decoders *decoders; /* NULL: the data are no image files */
+    hp_arena *memory;      /* memory of the plan */
     hp_plan plan;
     int32_t role, replica;
     hp_bound bound;
@@ -90,7 +92,7 @@ static inline const hp_tensor *hp_job_logits(const hp_job *j) {
 }
 
 /* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job
- * with options, stop and comm set, and closes it, comm included, in every case. Collective: over all ranks
+ * with options, stop, comm and decoders set, and closes it, comm included, in every case. Collective: over all ranks
  * (they agree on each part's status; when one rank fails all do, and *speaker says whether this one prints). */
 hp_status hp_job_open(hp_job *job, bool *speaker, hp_error *err);
 void hp_job_close(hp_job *job);

@@ -124,14 +124,24 @@ static int leave(hp_job *job, hp_error *err) {
     return HP_EREQUEUE;
 }
 
+/* Before this process has threads, and before MPI is there. */
+static hp_status start_decoders(hp_job *job, hp_error *err) {
+    const hp_exec_options *o = job->options;
+    const hp_decoder_limits limits = hp_decoder_limits_default();
+    if (o->check_speed || o->bench.series || !hp_data_name_has_images(o->input ? o->input : o->data))
+        return HP_OK;
+    return hp_decoders_start(&limits, &job->decoders, err);
+}
+
 int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
     argp_program_version_hook = hp_exec_print_version;
     json_set_alloc_funcs(hp_alloc, free);
     if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
-    catch_signals(options.checkpoint != NULL);
     hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};
+    if (start_decoders(&job, &err) != HP_OK) return print_error(&err);
+    catch_signals(options.checkpoint != NULL);
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
     if (options.check_speed) return measure(hp_check_speed, &options, job.comm);
     if (options.bench.series) return measure(hp_run_bench_comm, &options, job.comm);
@@ -141,5 +151,6 @@ int main(int argc, char **argv) {
     if (code != HP_OK && speaker) print_error(&err);
     if (job.leaves) code = leave(&job, &err);
     hp_job_close(&job);
+    hp_decoders_stop(job.decoders);
     return code;
 }

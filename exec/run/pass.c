@@ -46,6 +46,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     d.ids = hp_graph_reads_ids(j->plan.graph);
     d.seed = j->plan.seed;
     d.pulse = (hp_pulse){beat, j};
+    d.decoders = j->decoders;
     hp_status opened = hp_dataset_open(&d, &pass->data, err);
     /* maps of a deployed network are not scored: any labels are accepted */
     if (opened != HP_OK && j->plan.graph->deployed) {

@@ -6,7 +6,8 @@
 #   cluster.sh stop FOLDER
 set -euo pipefail
 
-CPUS=${CPUS:-2} # of each node
+CPUS=${CPUS:-2}   # of each node
+GRACE=${GRACE:-0} # seconds that a job of partition `all` has left when one of partition `urgent` wants its nodes
 
 configure() {
   local host
@@ -36,6 +37,8 @@ SlurmdPidFile=$1/slurmd-%n.pid
 SlurmctldLogFile=$1/log/slurmctld
 SlurmdLogFile=$1/log/slurmd-%n
 ReturnToService=2
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 JobRequeue=1
 KillWait=10
 OverTimeLimit=1
@@ -43,7 +46,8 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=16821 CPUs=$CPUS State=UNKNOWN
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=16822 CPUs=$CPUS State=UNKNOWN
-PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=$GRACE
+PartitionName=urgent Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 EOF
 }
 

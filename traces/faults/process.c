@@ -40,6 +40,28 @@ static hp_process_state state_of_all(hp_process_state a, hp_process_state b) {
     return WEIGHT[b] > WEIGHT[a] ? b : a;
 }
 
+bool hp_process_decodes(int32_t pid) {
+    static const char NAME[] = HP_DECODER_NAME "\n";
+    char path[64], text[sizeof NAME] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *f = fopen(path, "re");
+    const bool is = f && fgets(text, sizeof text, f) && strcmp(text, NAME) == 0;
+    if (f) fclose(f);
+    return is;
+}
+
+/* They are started by the first thread (exec/data/image/decoders.c). */
+static hp_process_state state_of_decoders(int32_t pid) {
+    char path[64], number[16];
+    hp_process_state s = HP_PROCESS_GONE;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%15s", number) == 1)
+        if (hp_process_decodes(atoi(number))) s = state_of_all(s, hp_process_state_of(atoi(number)));
+    if (f) fclose(f);
+    return s;
+}
+
 hp_process_state hp_process_state_of(int32_t pid) {
     char path[64], text[1024];
     hp_process_state s = HP_PROCESS_GONE;
@@ -52,7 +74,7 @@ hp_process_state hp_process_state_of(int32_t pid) {
         if (state) s = state_of_all(s, state_of_letter(*state));
     }
     if (d) closedir(d);
-    return s;
+    return s == HP_PROCESS_GONE ? s : state_of_all(s, state_of_decoders(pid));
 }
 
 uint64_t hp_process_begin(int32_t pid) {

@@ -2,6 +2,7 @@
 #ifndef HP_PROCESS_H
 #define HP_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum hp_process_state {
@@ -13,7 +14,12 @@ typedef enum hp_process_state {
     HP_PROCESS_STATES
 } hp_process_state;
 
+/* Of its threads, and of the processes that decode its images (exec/data/image/decoder.h), which it waits for. */
 hp_process_state hp_process_state_of(int32_t pid);
+
+/* What such a process is called. */
+#define HP_DECODER_NAME "hplan-decode"
+bool hp_process_decodes(int32_t pid);
 
 /* When it began, in ticks since the node did: with the number that tells it from a later process of the same number.
  * 0: there is none. */

@@ -67,6 +67,11 @@ static const hp_dataset_kind *find_kind(const char *name) {
     return NULL;
 }
 
+bool hp_data_name_has_images(const char *name) {
+    const hp_dataset_kind *kind = find_kind(name);
+    return kind && kind->images;
+}
+
 /* Data with a class per pixel need a network that predicts one, and data with a class per image one that does
  * not. */
 static hp_status check_labels(const hp_dataset *d, hp_error *err) {
@@ -115,6 +120,8 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
     d->o = *o;
     d->o.name = hp_arena_strdup(arena, o->name);
     d->arena = arena;
+    d->decoder = hp_decoder_new(o->decoders);
+    d->readers.o.decoder = d->masks.o.decoder = d->decoder;
     fill_tables(d);
     hp_status s = check_labels(d, err);
     if (s == HP_OK) s = kind->open(d, err);
@@ -131,6 +138,7 @@ void hp_dataset_close(hp_dataset *d) {
     if (!d) return;
     hp_reader_pool_free(&d->readers);
     hp_reader_pool_free(&d->masks);
+    hp_decoder_free(d->decoder);
     hp_image_free(&d->drawn);
     hp_image_free(&d->resized);
     if (d->of) {
@@ -147,6 +155,8 @@ static hp_dataset *another(hp_dataset *d) {
     a->of = d;
     a->readers = (hp_reader_pool){.o = d->readers.o, .sharers = d->readers.sharers};
     a->masks = (hp_reader_pool){.o = d->masks.o, .sharers = d->masks.sharers};
+    a->decoder = hp_decoder_new(d->o.decoders);
+    a->readers.o.decoder = a->masks.o.decoder = a->decoder;
     a->drawn = a->resized = (hp_image){0};
     return a;
 }

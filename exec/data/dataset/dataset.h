@@ -41,6 +41,8 @@ typedef struct hp_data_options {
     bool ids;       /* the network reads ids, not pixels: numbers as they are in the data */
     uint64_t seed;  /* of synthetic images */
     hp_pulse pulse; /* while a sample is read */
+    struct hp_decoders
+        *decoders; /* of image files (exec/data/image/decoder.h); NULL: decoded in this process */
 } hp_data_options;
 
 /* mean = std = 0.5, a class per image, everything else zero. */
@@ -50,6 +52,9 @@ hp_data_options hp_data_options_default(void);
  * option. Errors: HP_EUSAGE. */
 hp_status hp_data_parse_channels(const char *text, const char *what, double value[HP_DATA_CHANNELS],
                                  hp_error *err);
+
+/* Are there image files to decode in data of this name? */
+bool hp_data_name_has_images(const char *name);
 
 /* Opens the data; IDX files are read into memory here, image files when they are needed. Errors: HP_EDATA
  * with file, reason and fix (also where the data have a class per image and the network predicts one per

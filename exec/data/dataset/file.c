@@ -32,7 +32,7 @@ static hp_status list_slide(hp_dataset *d, hp_error *err) {
     const hp_data_key key = {"level", 0, 31, true, &level};
     HP_ROOM(d->arena, files->name, files->n, files->capacity);
     HP_TRY(hp_data_name_parse(d->arena, d->o.name, &key, 1, &files->name[files->n++], err));
-    d->readers.o = (hp_reader_options){.slide = true, .level = (int32_t)level};
+    d->readers.o.slide = true, d->readers.o.level = (int32_t)level;
     return HP_OK;
 }
 
@@ -91,6 +91,7 @@ static void close_file(hp_dataset *d) {
 
 const hp_dataset_kind hp_dataset_file = {
     .name = "file",
+    .images = true,
     .accepts = accepts_name,
     .open = open_files,
     .size = size,

@@ -93,6 +93,7 @@ static void close_folder(hp_dataset *d) {
 
 const hp_dataset_kind hp_dataset_folder = {
     .name = "folder",
+    .images = true,
     .accepts = accepts_name,
     .open = open_folder,
     .size = size,

@@ -8,6 +8,7 @@
 
 typedef struct hp_dataset_kind {
     const char *name;
+    bool images;   /* samples are image files */
     bool one_file; /* samples are parts of one image, which is read from its top to its bottom */
     /* Is --data `name` of this kind? The first kind in the list that says so opens it. */
     bool (*accepts)(const char *name);
@@ -36,6 +37,7 @@ struct hp_dataset {
     void *self;                       /* not changed after open: all handles share it */
     hp_dataset *of;                   /* the handle that owns arena and self; NULL: this one */
     hp_reader_pool readers, masks;    /* open files of the samples, by index */
+    hp_decoder *decoder;              /* that reads them; NULL: this process */
     hp_image drawn, resized;          /* buffers reused for every sample */
     float f32[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
     uint16_t bf16[HP_DATA_CHANNELS][256], f16[HP_DATA_CHANNELS][256]; /* the same rounded */

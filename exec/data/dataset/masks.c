@@ -134,6 +134,7 @@ static void close_masks(hp_dataset *d) {
 
 const hp_dataset_kind hp_dataset_masks = {
     .name = "masks",
+    .images = true,
     .accepts = accepts_name,
     .open = open_masks,
     .size = size,

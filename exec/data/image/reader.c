@@ -1,4 +1,4 @@
-/* reader.c - chooses the decoder by a file's name and first bytes, and slides a window over the image. */
+/* reader.c - chooses the format by a file's name and first bytes, and slides a window over the image. */
 #include "exec/data/image/reader_kind.h"
 
 #include "plan/base/input.h"
@@ -66,6 +66,8 @@ static hp_status find_by_bytes(const char *path, const hp_reader_kind **kind, hp
 
 static hp_status find_kind(const char *path, const hp_reader_options *o, const hp_reader_kind **kind,
                            hp_error *err) {
+    *kind = &hp_reader_decoded;
+    if (o->decoder) return HP_OK; /* which finds it itself */
     *kind = &hp_reader_png;
     if (o->mask) return HP_OK;
     if (!o->slide && !hp_is_slide_name(path)) return find_by_bytes(path, kind, err);
@@ -84,6 +86,7 @@ hp_status hp_reader_open(const char *path, const hp_reader_options *o, hp_reader
     hp_reader *r = calloc(1, sizeof *r);
     HP_ASSERT(r);
     r->kind = kind;
+    r->forward = kind->forward;
     r->o = o ? *o : none;
     r->path = strdup(path);
     HP_ASSERT(r->path);
@@ -113,7 +116,7 @@ size_t hp_reader_bytes(const hp_reader *r) {
 }
 
 bool hp_reader_is_sequential(const hp_reader *r) {
-    return r->kind->forward;
+    return r->forward;
 }
 
 int32_t hp_reader_level(const hp_reader *r, double shrink) {

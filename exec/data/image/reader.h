@@ -11,23 +11,25 @@
 #ifndef HP_READER_H
 #define HP_READER_H
 
+#include "exec/data/image/decoder.h"
 #include "exec/data/image/image.h"
 #include "exec/data/image/pulse.h"
 
 typedef struct hp_reader hp_reader;
 
 typedef struct hp_reader_options {
-    bool mask;      /* stored values of a PNG, as hp_mask_read */
-    bool slide;     /* through OpenSlide for any name, so that `level` can be chosen */
-    int32_t level;  /* of a slide; 0 is the largest */
-    hp_pulse pulse; /* with every row, or piece that is decoded at once */
+    bool mask;           /* stored values of a PNG, as hp_mask_read */
+    bool slide;          /* through OpenSlide for any name, so that `level` can be chosen */
+    int32_t level;       /* of a slide; 0 is the largest */
+    hp_pulse pulse;      /* with every row, or piece that is decoded at once */
+    hp_decoder *decoder; /* that reads the file (decoder.h); NULL: this process */
 } hp_reader_options;
 
 /* Chooses the format by the name's suffix for slides (OpenSlide's formats except TIFF), otherwise by the
  * first bytes: PNG, JPEG or TIFF (first page), 8 or 16 bits per channel (16 become 8). c is 1 for grey files
  * and 3 for all others; an alpha channel is dropped, in slides blended over their background. NULL options:
  * all zero. Errors: HP_EDATA with path, reason and fix; HP_EUNAVAIL for a slide in a build without
- * OpenSlide. */
+ * OpenSlide; the decoder's, here and with every window. */
 hp_status hp_reader_open(const char *path, const hp_reader_options *o, hp_reader **r, hp_error *err);
 void hp_reader_close(hp_reader *r); /* NULL is fine */
 

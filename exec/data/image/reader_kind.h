@@ -5,7 +5,7 @@
 #include "exec/data/image/reader.h"
 
 typedef struct hp_reader_kind {
-    bool forward; /* see hp_reader_is_sequential */
+    bool forward; /* becomes the reader's */
     /* Sets the sizes (hp_image_sizes of `kept`) and self; close is called even after an error. */
     hp_status (*open)(hp_reader *r, hp_error *err);
     /* Rows and columns of `part`, dense. May be called again after an error. */
@@ -18,11 +18,12 @@ struct hp_reader {
     const hp_reader_kind *kind;
     char *path;
     hp_reader_options o;
+    bool forward;         /* see hp_reader_is_sequential */
     hp_image kept;        /* the last window */
     size_t decoder_bytes; /* bytes of pixels that the decoder holds in addition */
     void *self;
 };
 
-extern const hp_reader_kind hp_reader_png, hp_reader_jpeg, hp_reader_tiff, hp_reader_slide;
+extern const hp_reader_kind hp_reader_png, hp_reader_jpeg, hp_reader_tiff, hp_reader_slide, hp_reader_decoded;
 
 #endif

@@ -29,7 +29,7 @@ static hp_status read_options(hp_dataset *d, hp_patches_options *o, hp_error *er
     HP_TRY(hp_data_name_parse(d->arena, d->o.name, keys, sizeof keys / sizeof *keys, &p->path, err));
     o->size = (int32_t)size;
     o->stride = (int32_t)(stride > 0 ? stride : size);
-    d->readers.o = (hp_reader_options){.slide = level >= 0, .level = (int32_t)(level > 0 ? level : 0)};
+    d->readers.o.slide = level >= 0, d->readers.o.level = (int32_t)(level > 0 ? level : 0);
     return HP_OK;
 }
 
@@ -37,7 +37,7 @@ static hp_status read_options(hp_dataset *d, hp_patches_options *o, hp_error *er
 static hp_status find_tissue(hp_dataset *d, hp_reader *r, int32_t side, hp_tissue *t, hp_error *err) {
     const patch_source *p = d->self;
     const hp_pixels size = hp_reader_size(r);
-    const hp_reader_options small = {.slide = true, .level = hp_reader_level(r, side)};
+    const hp_reader_options small = {.slide = true, .level = hp_reader_level(r, side), .decoder = d->decoder};
     if (small.level <= d->readers.o.level) return hp_tissue_find(d->arena, r, size.h, size.w, side, t, err);
     hp_reader *overview;
     HP_TRY(hp_reader_open(p->path, &small, &overview, err));
@@ -140,6 +140,7 @@ static void close_patches(hp_dataset *d) {
 
 const hp_dataset_kind hp_dataset_patched = {
     .name = "patches",
+    .images = true,
     .one_file = true,
     .accepts = accepts_name,
     .open = open_patches,

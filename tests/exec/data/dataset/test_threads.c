@@ -1,5 +1,5 @@
 /* test_threads.c - several threads read the samples of a call. Laws, over random data, boxes and programs: what is read,
- * and which error is told, are the same however many threads there are; all of them beat; and together they keep no more
+ * and which error is told, are the same however many threads there are, and whether decoders read the files; all of them beat; and together they keep no more
  * files open than one. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 
 #include "exec/base/half.h"
 #include "exec/data/dataset/loader.h"
+#include "exec/data/image/decoder.h"
 #include "plan/base/rng.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
@@ -109,6 +110,8 @@ static hp_data_options options_of(const source *s, uint64_t k, char name[SCRATCH
 
 /* --- one law: a call reads the same bytes, or fails with the same words --- */
 
+static hp_decoders *decoders;
+
 typedef struct team {
     hp_dataset *data;
     hp_loader *loader;
@@ -118,7 +121,8 @@ typedef struct team {
 static void open_team(team *t, const source *s, const hp_program *p, uint64_t k, int32_t threads) {
     char name[SCRATCH_PATH];
     hp_error err = {0};
-    const hp_data_options o = options_of(s, k, name, &t->beats);
+    hp_data_options o = options_of(s, k, name, &t->beats);
+    if (threads % 2 == 0) o.decoders = decoders; /* 2 threads, while 1, 5 and 19 decode themselves */
     if (hp_dataset_open(&o, &t->data, &err) != HP_OK) fail_msg("%s", err.text);
     const bool eval = s->test || draw(k, 6, 3) == 0;
     const hp_loader_options l = {.data = t->data,
@@ -340,6 +344,18 @@ static void numbers_of_16_bits_are_the_rounded_ones(void **state) {
     }
 }
 
+static int start_decoders(void **state) {
+    (void)state;
+    const hp_decoder_limits limits = hp_decoder_limits_default();
+    return hp_decoders_start(&limits, &decoders, NULL) == HP_OK ? 0 : -1;
+}
+
+static int stop_decoders(void **state) {
+    (void)state;
+    hp_decoders_stop(decoders);
+    return 0;
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
@@ -349,5 +365,5 @@ int main(void) {
         IN_SCRATCH(threads_beat_and_share_the_limit_of_open_files),
         IN_SCRATCH(numbers_of_16_bits_are_the_rounded_ones),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, start_decoders, stop_decoders);
 }
