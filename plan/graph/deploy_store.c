@@ -210,6 +210,7 @@ hp_status hp_deploy_stores(hp_arena *arena, hp_graph *g, const hp_deploy_options
     s.other = HP_NEW(arena, int32_t, g->n_tensor);
     memset(s.other, -1, sizeof *s.other * (size_t)g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) append_tensor(&s, g->tensor[t]);
+    HP_ASSERT(s.tensor); /* every graph has some */
     for (int l = 0; l < g->n_layer; l++) store_layer(&s, l);
     hp_deploy_renumber(arena, &out, s.tensor, s.n_tensor);
     *g = out;
