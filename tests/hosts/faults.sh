@@ -38,15 +38,20 @@ said() {
   done
   echo "noticed $(((${EPOCHREALTIME/./} - start) / 100000)) $*"
 }
+left() { # ranks, and those that remove what they shared
+  pgrep -f "hplan-exec.*$PWD" | while read -r p; do
+    case $(cat /proc/$p/comm 2>/dev/null) in hplan-exec | hplan-sweep) echo $p ;; esac
+  done
+}
 ends() { # CODE WHAT
   wait $run
   local got=$?
   [ $got = "$1" ] || fail "$2: exit $got, expected $1"
   for _ in $(seq 50); do
-    [ -n "$(pgrep -f "hplan-exec.*$PWD" | while read -r p; do [ "$(cat /proc/$p/comm)" != hplan-exec ] || echo $p; done)" ] || break
+    [ -n "$(left)" ] || break
     sleep 0.2
   done
-  [ -z "$(pgrep -f "hplan-exec.*$PWD" | while read -r p; do [ "$(cat /proc/$p/comm)" != hplan-exec ] || echo $p; done)" ] || fail "$2: ranks are left"
+  [ -z "$(left)" ] || fail "$2: ranks are left"
   ls -d "$PWD"/run.db.tmp* "$PWD"/run.db.hosts* 2>/dev/null && fail "$2: files are left"
 }
 same() { cmp whole.st parts.st >/dev/null || fail "$1: other weights"; }

@@ -48,4 +48,5 @@ end_of() {
 
 timeout -k 5 60 "$here/cluster.sh" start "$cluster"
 cd "$work"
+# shellcheck disable=SC2034 # for the scripts
 train=(--data fashion-mnist --deterministic)

@@ -148,8 +148,8 @@ static hp_status died(hp_decoder *d, const char *path, hp_error *err) {
 
 static hp_status silent(hp_decoder *d, const char *path, hp_error *err) {
     end(d);
-    return hp_fail(err, HP_EDATA, "%s: nothing was decoded for %.0f s: its file system does not answer", path,
-                   hp_decoders_limits(d->of)->silent_s);
+    return hp_fail(err, HP_EDATA, "%s: its decoder did nothing for %.0f s; does the file system answer?",
+                   path, hp_decoders_limits(d->of)->silent_s);
 }
 
 /* Beats as long as the decoder uses its processor, which its limit ends. */

@@ -220,7 +220,7 @@ static void fails(int w, hp_status code, const char *words) {
     hp_reader *before = open_ok(scratch_path("good.png")), *bad = open_ok(hostile(w));
     const double start_s = hp_now_s();
     assert_int_equal(hp_reader_window(bad, NULL, &view, &err), code);
-    assert_true(hp_now_s() - start_s < 15);
+    assert_true(hp_now_s() - start_s < 60); /* a busy machine, and a sanitizer that reports */
     assert_non_null(strstr(err.text, "hostile-"));
     if (!strstr(err.text, words)) fail_msg("'%s' is not in: %s", words, err.text);
     hp_reader_close(bad);
@@ -242,8 +242,16 @@ static void a_file_that_loops_is_stopped(void **state) {
     fails(LOOPS, HP_EDATA, "decoding takes more than 1 s");
 }
 
+/* AddressSanitizer waits for a symbolizer that a decoder may not start. */
+#if defined __SANITIZE_ADDRESS__
+static const bool SANITIZED = true;
+#else
+static const bool SANITIZED = false;
+#endif
+
 static void a_file_that_fills_memory_is_stopped(void **state) {
     (void)state;
+    if (SANITIZED) skip();
     fails(HOARDS, HP_EDATA, "in at most 128 MiB of memory");
 }
 
