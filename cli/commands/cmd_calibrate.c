@@ -31,7 +31,6 @@ typedef struct options {
 } options;
 
 static const double LARGE_ERROR = 0.1; /* of the best candidates, to be told */
-
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
     {"comm", 0, NULL, offsetof(options, comm), 0, "messages and collectives only"},

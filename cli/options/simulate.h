@@ -98,7 +98,7 @@ typedef struct simulate_found {
     int n_absent; /* of the largest count: families without a candidate, and plain data parallelism */
     hp_absent *absent;
     hp_rejected plain;
-    double gap;   /* what was not simulated is at most this part faster than number 1 */
+    double gap;      /* what was not simulated is at most this part faster than number 1 */
     int n_promising; /* of those, of the largest count */
     hp_open_strategy promising[HP_OPEN_LISTED];
     bool stopped; /* by the user */

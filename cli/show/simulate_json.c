@@ -55,5 +55,6 @@ json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
         "clipped", s->clips, "searched", (json_int_t)f->searched, "valid", (json_int_t)f->valid, "simulated",
         (json_int_t)f->simulated, "cut_off", (json_int_t)f->cut_off, "open", (json_int_t)f->open, "gap",
         f->gap, "stopped", f->stopped, "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0,
-        "candidates", candidates, "promising", promising, "rejected", rejected, "scaling", simulate_scaling_json(f));
+        "candidates", candidates, "promising", promising, "rejected", rejected, "scaling",
+        simulate_scaling_json(f));
 }

@@ -8,14 +8,14 @@
 static void print_promising(const simulate_found *f) {
     char text[HP_STRATEGY_TEXT], about[32], least[32], bytes[32];
     if (f->n_promising)
-        printf("the most promising of them, by estimates (--strategy simulates one, in about 2 GB per million "
-               "tasks):\n");
+        printf(
+            "the most promising of them, by estimates (--strategy simulates one, in about 2 GB per million "
+            "tasks):\n");
     for (int i = 0; i < f->n_promising; i++) {
         const hp_open_strategy *o = &f->promising[i];
-        printf("  %s: about %s, at least %s, %s, %.2g million tasks\n",
-               hp_strategy_text(&o->strategy, text), hp_format_seconds(o->estimate_s, about),
-               hp_format_seconds(o->bound, least), hp_format_bytes(o->memory_bytes, bytes),
-               (double)o->tasks * 1e-6);
+        printf("  %s: about %s, at least %s, %s, %.2g million tasks\n", hp_strategy_text(&o->strategy, text),
+               hp_format_seconds(o->estimate_s, about), hp_format_seconds(o->bound, least),
+               hp_format_bytes(o->memory_bytes, bytes), (double)o->tasks * 1e-6);
     }
 }
 

@@ -108,9 +108,8 @@ static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
     return (!r->window || window_in_range(l)) && between(l->groups, r->groups ? 1 : 0, MOST_SIZE) &&
            between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) &&
-           between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) &&
-           shares_in_range(l) && between(l->summands, 0, 0) &&
-           between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
+           between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) && shares_in_range(l) &&
+           between(l->summands, 0, 0) && between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
            between(l->interpolation, 0, HP_BILINEAR) && between(l->corners, 0, HP_CORNERS - 1) &&
            between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
            between(l->kv_heads, 0, MOST_SIZE) && between(l->causal, 0, 1) && between(l->kh, 0, MOST_SIZE) &&

@@ -180,8 +180,7 @@ static void class_groups(hp_lower_ctx *c, int vstage, int from) {
     v->class_group = HP_NEW(c->arena, int32_t, hp_flips(c->s) * parts);
     for (int i = 0; i < hp_flips(c->s) * parts; i++) {
         const int flip = i / parts, part = i % parts, first = part - part / bp % tp * bp;
-        for (int k = 0; k < tp; k++)
-            role[k] = hp_role_of(c->s, vstage % c->s->stages, first + k * bp, flip);
+        for (int k = 0; k < tp; k++) role[k] = hp_role_of(c->s, vstage % c->s->stages, first + k * bp, flip);
         v->class_group[i] = group_of(c, from, role, tp, false);
     }
 }

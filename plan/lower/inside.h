@@ -33,7 +33,8 @@ typedef struct hp_vstage {
     bool *exchanges;     /* per tensor: does any part need more of it than it has? */
     int32_t *first_use;  /* per tensor: first layer of the stage that reads it; n_layer: the loss; -1 none */
     int32_t *sync_group; /* see lower_sync_group */
-    int32_t *class_group; /* [flip * n_part + part]: parts that have classes of the same rows of logits; NULL: one has all */
+    int32_t *
+        class_group; /* [flip * n_part + part]: parts that have classes of the same rows of logits; NULL: one has all */
     int32_t *weight_group; /* of whole layers, then of split ones, per slice (see lower_slice); -1: alone */
 } hp_vstage;
 

@@ -125,10 +125,10 @@ typedef enum hp_buffer_kind {
     HP_BUF_SAVE, /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
     HP_BUF_LABELS,
     HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
-    HP_BUF_SUMS,    /* bn: two float64 sums per channel; maxsum: HP_MAXSUMS of each row and rank; added up over ranks */
-    HP_BUF_BLOCK,   /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
-    HP_BUF_CODE,    /* what a codec makes of a box, or of gradients (what -1), on its way */
-    HP_BUF_CARRY,   /* what codecs keep from step to step, all the time; zeros before the first */
+    HP_BUF_SUMS, /* bn: two float64 sums per channel; maxsum: HP_MAXSUMS of each row and rank; added up over ranks */
+    HP_BUF_BLOCK, /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
+    HP_BUF_CODE,  /* what a codec makes of a box, or of gradients (what -1), on its way */
+    HP_BUF_CARRY, /* what codecs keep from step to step, all the time; zeros before the first */
     HP_BUF_KINDS
 } hp_buffer_kind;
 

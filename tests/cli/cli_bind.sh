@@ -34,10 +34,10 @@ import os
 for pid in filter(str.isdigit, os.listdir("/proc")):
     try:
         words = open(f"/proc/{pid}/cmdline").read().split("\0")
-        cwd = os.readlink(f"/proc/{pid}/cwd")
+        cwd, name = os.readlink(f"/proc/{pid}/cwd"), open(f"/proc/{pid}/comm").read().strip()
     except OSError:
         continue
-    if words[0].endswith("hplan-exec") and cwd == os.getcwd():
+    if name == "hplan-exec" and words[0].endswith(name) and cwd == os.getcwd():  # no helper of a rank
         print(*sorted(os.sched_getaffinity(int(pid))), sep=",")
 PY
   kill -INT "$run"

@@ -118,6 +118,14 @@ PY
   rm -f cpu.npy cuda.npy
 done
 
+# a vocabulary that ranks share
+output=
+run_on cpu dp=1 words-cpu --net gpt:2,32,4,16,65 --batch 4
+run_on cuda tp=2,stages=2,micro=2,comm=nccl words-nccl --net gpt:2,32,4,16,65 --batch 4
+run_on cuda tp=4 words --net gpt:2,32,4,16,65 --batch 4
+losses_agree words-cpu words-nccl 1e-5
+losses_agree words-cpu words 1e-5
+
 # transformers, after a step of training, since a ViT's head begins with zeros; what is between quantised maps is real, and a
 # byte now and then its neighbour
 for net in "vit:2,24,3,8 --image 32" gpt:2,32,4,16,64; do

@@ -44,10 +44,14 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
 };
 static hp_cuda_launch_fn *const others[HP_TASK_OPS] = {
     [HP_TASK_MAXSUM] = hp_cuda_class_sums,
-    [HP_TASK_LOSS] = hp_cuda_loss_rows,           [HP_TASK_ACCUM] = hp_cuda_accumulate,
-    [HP_TASK_COPY] = hp_cuda_copy_boxes,          [HP_TASK_ZERO] = hp_cuda_zero,
-    [HP_TASK_PART] = hp_cuda_copy_part,           [HP_TASK_UPDATE] = hp_cuda_update_step,
-    [HP_TASK_FINITE] = hp_cuda_look_for_overflow, [HP_TASK_NORM] = hp_cuda_norm_of_gradients,
+    [HP_TASK_LOSS] = hp_cuda_loss_rows,
+    [HP_TASK_ACCUM] = hp_cuda_accumulate,
+    [HP_TASK_COPY] = hp_cuda_copy_boxes,
+    [HP_TASK_ZERO] = hp_cuda_zero,
+    [HP_TASK_PART] = hp_cuda_copy_part,
+    [HP_TASK_UPDATE] = hp_cuda_update_step,
+    [HP_TASK_FINITE] = hp_cuda_look_for_overflow,
+    [HP_TASK_NORM] = hp_cuda_norm_of_gradients,
 };
 
 hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err) {

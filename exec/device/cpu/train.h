@@ -51,7 +51,8 @@ hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
 hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd; /* cpu/sum.c */
 hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
-hp_cpu_fn hp_cpu_loss, hp_cpu_maxsum, hp_cpu_accum, hp_cpu_part, hp_cpu_update, hp_cpu_finite, hp_cpu_norm; /* cpu/step.c */
+hp_cpu_fn hp_cpu_loss, hp_cpu_maxsum, hp_cpu_accum, hp_cpu_part, hp_cpu_update, hp_cpu_finite,
+    hp_cpu_norm; /* cpu/step.c */
 
 /* The function of a layer's forward task. */
 hp_cpu_fn *hp_cpu_forward(const hp_layer *l);

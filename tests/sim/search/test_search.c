@@ -307,11 +307,11 @@ static void what_stays_open_is_named(void **state) {
         const hp_open_strategy *p = &r.promising[i];
         hp_evaluation v;
         assert_true(p->bound >= r.open_bound && p->bound < r.best[0].figures.step_s && p->tasks > 0);
-        if (hp_evaluate(e, w.arena, &p->strategy, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
+        if (hp_evaluate(e, w.arena, &p->strategy, HP_EVAL_PLACED, &v, &err) != HP_OK)
+            fail_msg("%s", err.text);
         assert_int_equal(v.reject.code, HP_FEASIBLE);
         assert_true(v.figures.step_s >= p->bound * (1 - 1e-9));
-        for (int k = 0; k < r.n; k++)
-            assert_false(hp_strategy_equal(&r.best[k].strategy, &p->strategy));
+        for (int k = 0; k < r.n; k++) assert_false(hp_strategy_equal(&r.best[k].strategy, &p->strategy));
     }
     hp_arena_free(w.arena);
 }

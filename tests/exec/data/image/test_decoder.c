@@ -134,7 +134,7 @@ static int32_t draw(uint64_t k, uint64_t what, int32_t n) {
 
 static void same_window(hp_reader *there, hp_reader *here, const hp_crop *w) {
     hp_error err = {0};
-    hp_pixels a, b;
+    hp_pixels a = {0}, b = {0};
     if (hp_reader_window(there, w, &a, &err) != HP_OK || hp_reader_window(here, w, &b, &err) != HP_OK)
         fail_msg("%s", err.text);
     assert_true(a.h == b.h && a.w == b.w && a.c == b.c);
