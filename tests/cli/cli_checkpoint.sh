@@ -174,12 +174,17 @@ cat >jobs/hplan <<'EOP'
 #!/bin/bash
 printf '%s\n' "$@" >words
 trap 'echo saved >>log; exit 75' USR1 TERM
+turns=$(seq "${LASTS:-100}") # a trap within a substitution is bash's to parse
 touch started
-for _ in $(seq "${LASTS:-100}"); do sleep 0.05; done
+for _ in $turns; do sleep 0.05; done
 exit "${ENDS:-0}"
 EOP
 cat >jobs/scontrol <<'EOP'
 #!/bin/bash
+if [ "$1" = -o ]; then
+  echo "JobId=$4 JobState=RUNNING Reason=None PreemptTime=${PREEMPTED:-None}"
+  exit
+fi
 echo "$*" >>log
 exit "${REFUSES:-0}"
 EOP
@@ -204,6 +209,8 @@ REFUSES=1 job slurm USR1
 [ $status = 75 ] && grep -q 'submit it once more' err || complain "a job that cannot be queued again: $status, $(cat err)"
 job slurm TERM
 [ $status = 75 ] && [ "$(cat log)" = saved ] || complain "a job that is cancelled: $status, $(cat log)"
+PREEMPTED=2026-01-02T03:04:05 job slurm TERM
+[ $status = 0 ] && [ "$(tr '\n' ' ' <log)" = 'saved requeue 17 ' ] || complain "a job that makes room: $status, $(cat log err)"
 LASTS=1 ENDS=3 job slurm none
 [ $status = 3 ] && [ ! -e log ] || complain "a job that fails: $status"
 job plain USR1
