@@ -199,7 +199,7 @@ def main():
     good = []
     for net in sys.argv[2:] or ["gpt:4,64,4,64,256", "vit-b16", "swin-t"]:
         tiled = (("dp=1", 1), ("sp=2x1", 1), ("sp=2x1,micro=2,recompute=boundary", 2),
-                 ("stages=2,micro=2,sched=1f1b", 2))
+                 ("stages=2,micro=2,sched=1f1b", 2), ("tp=2", 1), ("tp=2,seq=2:ring,stages=2,micro=2", 2))
         good += [gradients(hplan, net, s, m) for s, m in tiled]
         good.append(steps(hplan, net))
         good += [logits(hplan, net, device, s) for device in LOGITS for s in ("dp=1", "sp=2x1", "stages=2")]
