@@ -27,12 +27,21 @@ void simulate_add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected 
     f->rejected = all;
 }
 
+/* The best of the searches of one count, in several precisions. */
+static void add_promising(simulate_found *f, const hp_open_strategy *o) {
+    int at = f->n_promising;
+    while (at > 0 && o->estimate_s < f->promising[at - 1].estimate_s) at--;
+    if (at == HP_OPEN_LISTED) return;
+    if (f->n_promising < HP_OPEN_LISTED) f->n_promising++;
+    for (int i = f->n_promising - 1; i > at; i--) f->promising[i] = f->promising[i - 1];
+    f->promising[at] = *o;
+}
+
 /* The gap of the worst of several searches. */
 static void note_open(const simulate_setup *s, const hp_search_result *r, simulate_found *f) {
     const double gap = hp_search_gap(r, s->search.sort);
     if (gap > f->gap) f->gap = gap;
-    f->n_promising = r->n_promising;
-    memcpy(f->promising, r->promising, sizeof f->promising);
+    for (int i = 0; i < r->n_promising; i++) add_promising(f, &r->promising[i]);
 }
 
 /* In the precision at hand: candidates of this count come from `first` on. */
@@ -94,6 +103,7 @@ static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simu
     const int first = f->n;
     const int64_t asked = simulate_batch(s, gpus);
     f->nearest = NULL;
+    f->n_promising = 0;
     if (!s->machine.device.is_cpu && gpus > hp_machine_devices(&s->machine)) {
         add_beyond(arena, s, gpus, f);
         return HP_OK;

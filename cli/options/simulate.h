@@ -99,7 +99,7 @@ typedef struct simulate_found {
     hp_absent *absent;
     hp_rejected plain;
     double gap;      /* what was not simulated is at most this part faster than number 1 */
-    int n_promising; /* of those, of the largest count */
+    int n_promising; /* of those, of the last count */
     hp_open_strategy promising[HP_OPEN_LISTED];
     bool stopped; /* by the user */
     double elapsed_s;

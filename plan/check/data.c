@@ -11,9 +11,10 @@ typedef struct content {
     int32_t tensor;  /* what it holds; -1: nothing yet */
     int8_t gradient; /* of the tensor? */
     hp_region written;
-    hp_region read; /* of gradients and messages, since the last write */
-    int32_t writer; /* of those: the last task, -1 */
-    bool reduced;   /* batch norm's sums: added up over ranks */
+    hp_region read;      /* of gradients and messages, since the last write */
+    int32_t writer;      /* of those: the last task, -1 */
+    bool reduced;        /* sums: added up over ranks */
+    int32_t ranks, rank; /* sums of the classes of so many ranks, of which this is one; ranks 0: other sums */
 } content;
 
 typedef struct walker {
@@ -138,6 +139,7 @@ static void write_plain(walker *w, int32_t id) {
     if (id < 0) return;
     w->of[id].written.whole = true;
     w->of[id].reduced = false;
+    w->of[id].ranks = 0;
 }
 
 /* Batch norm's sums: of more pixels than this rank counts once they were added up over ranks. */
@@ -265,17 +267,29 @@ static hp_status walk_loss(walker *w) {
     HP_TRY(read_plain(w, operand(w, 2)));
     if (w->t->n_operand > 3) {
         HP_TRY(read_plain(w, operand(w, 3)));
-        if (!w->of[operand(w, 3)].reduced)
-            return hp_check_refuse(&w->at, "E-LOST", "buffer %d holds the sums of this rank's classes alone",
+        if (!w->of[operand(w, 3)].ranks || !w->of[operand(w, 3)].reduced)
+            return hp_check_refuse(&w->at, "E-LOST", "buffer %d does not hold the sums of all classes",
                                    operand(w, 3));
     }
     return write_all(w, operand(w, 0), logits, GRADIENT);
 }
 
+/* The classes of the rank whose block it fills: together, those of all ranks are all classes. */
 static hp_status walk_maxsum(walker *w) {
-    HP_TRY(read_all(w, operand(w, 1), w->g->layer[w->g->n_layer - 1].out, ACTIVATION));
+    const int logits = w->g->layer[w->g->n_layer - 1].out;
+    const hp_box *x = &buffer_of(w, operand(w, 1))->box;
+    const int64_t all = buffer_of(w, operand(w, 0))->bytes / hp_dtype_bytes(HP_F64), /* check/boxes.c */
+        block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
+    const int ranks = (int)(all / block), rank = (int)(w->t->offset / block), c = w->g->tensor[logits].c;
+    HP_TRY(read_all(w, operand(w, 1), logits, ACTIVATION));
     HP_TRY(read_plain(w, operand(w, 2)));
+    if (x->lo[HP_AXIS_C] != hp_split_at(c, ranks, rank) ||
+        x->hi[HP_AXIS_C] != hp_split_at(c, ranks, rank + 1))
+        return hp_check_refuse(&w->at, "E-BOX", "the classes %d..%d are not those of rank %d of %d",
+                               x->lo[HP_AXIS_C], x->hi[HP_AXIS_C] - 1, rank, ranks);
     write_plain(w, operand(w, 0));
+    w->of[operand(w, 0)].ranks = ranks;
+    w->of[operand(w, 0)].rank = rank;
     return HP_OK;
 }
 
@@ -416,6 +430,12 @@ static hp_status walk_collective(walker *w) {
     if (buffer_of(w, id)->kind == HP_BUF_BLOCK) return walk_block_collective(w, id);
     if (buffer_of(w, id)->kind != HP_BUF_SUMS) return HP_OK;
     if (c->reduced) return hp_check_refuse(&w->at, "E-LOST", "adds up buffer %d twice", id);
+    const int group = w->r->queue[w->t->queue].peer;
+    if (c->ranks &&
+        (hp_group_size(w->p, group) != c->ranks || hp_group_member(w->p, group, w->at.role, 0) != c->rank))
+        return hp_check_refuse(&w->at, "E-GROUP",
+                               "adds up classes of %d ranks, of which this is number %d, in group %d",
+                               c->ranks, c->rank, group);
     w->of[id].reduced = true;
     return read_plain(w, id);
 }

@@ -242,6 +242,20 @@ static hp_status check_work(const hp_graph *g, int at, int64_t *total, hp_error 
     return HP_OK;
 }
 
+/* What a row layer of tensor parallelism puts out is summands (plan/graph/summands.h): sums add them up, and nothing else. */
+static hp_status check_summands(const hp_graph *g, int at, hp_error *err) {
+    const hp_layer *l = &g->layer[at];
+    for (int k = 0; k < l->n_in; k++) {
+        const bool summands = g->layer[l->in[k]].tp == (int32_t)HP_TP_ROW;
+        if (summands && l->op != HP_SUM)
+            return fail(err, at, "a row layer's output, which a sum has to read");
+        if (!summands && l->op == HP_SUM) return fail(err, at, "a sum of what is no row layer's output");
+    }
+    if (at + 1 == g->n_layer && l->tp == (int32_t)HP_TP_ROW)
+        return fail(err, at, "a row layer at the end, whose output no sum reads");
+    return HP_OK;
+}
+
 hp_status hp_graph_check(const hp_graph *g, hp_error *err) {
     int64_t macs = 0;
     if (g->deployed || g->n_layer < 2 || g->n_tensor != g->n_layer || !between(g->image_h, 1, MOST_SIZE) ||
@@ -252,6 +266,7 @@ hp_status hp_graph_check(const hp_graph *g, hp_error *err) {
         HP_TRY(check_layer(g, l, err));
         HP_TRY(check_shape(g, l, err));
         HP_TRY(check_params(g, l, err));
+        HP_TRY(check_summands(g, l, err));
         HP_TRY(check_work(g, l, &macs, err));
     }
     if (g->classes != g->tensor[g->n_tensor - 1].c)

@@ -6,7 +6,8 @@
  * adds them up. Nothing else differs, so that all ids are those of the network for one rank.
  *
  * A vocabulary is shared the same way: a rank's rows of the table of an embedding (a row layer) make a summand that is zero
- * for ids of other ranks, and a head that is a column layer leaves each rank the logits of its rows (lower_loss). */
+ * for ids of other ranks, and a head that is a column layer leaves each rank the logits of its rows, of
+ * which the loss then makes one softmax (HP_TASK_MAXSUM). */
 #ifndef HP_SUMMANDS_H
 #define HP_SUMMANDS_H
 

@@ -43,10 +43,16 @@ bool hp_graph_trains(const hp_graph *g, hp_reject *why) {
 
 /* --- tied layers --- */
 
-/* A layer whose parameter another one holds; -1: none. */
-static int first_tied(const hp_graph *g) {
-    for (int l = 0; l < g->n_layer; l++)
-        if (g->layer[l].n_param && g->param[g->layer[l].param[0]].layer != l) return l;
+/* A layer whose parameter another one holds; -1: none. unlike: of those alone that ranks of tensor parallelism split while
+ * the other is whole, or the other way round. */
+static int first_tied(const hp_graph *g, bool unlike) {
+    for (int l = 0; l < g->n_layer; l++) {
+        const hp_layer *layer = &g->layer[l];
+        const int holder = layer->n_param ? g->param[layer->param[0]].layer : l;
+        const bool split = g->tensor[layer->out].tp_unit > 0,
+                   as_holder = split == (g->tensor[g->layer[holder].out].tp_unit > 0);
+        if (holder != l && !(unlike && as_holder)) return l;
+    }
     return -1;
 }
 
@@ -59,16 +65,10 @@ static const char *in_the_way(const hp_strategy *s) {
     return stages && s->sync != HP_SYNC_ALLREDUCE ? "sync=allreduce" : NULL;
 }
 
-/* Do ranks that share linear layers share both of them, or neither? */
-static bool split_alike(const hp_graph *g, int tied) {
-    const hp_layer *l = &g->layer[tied], *first = &g->layer[g->param[l->param[0]].layer];
-    return (g->tensor[l->out].tp_unit > 0) == (g->tensor[first->out].tp_unit > 0);
-}
-
 bool hp_legal_tied(const hp_legal_case *c, hp_reject *why) {
-    const int any = c->s->tp > 1 ? first_tied(c->g) : -1;
-    const char *fix = any >= 0 && !split_alike(c->g, any) ? "tp=1" : in_the_way(c->s);
-    const int tied = fix ? first_tied(c->g) : -1;
+    const bool unlike = c->s->tp > 1 && first_tied(c->g, true) >= 0;
+    const char *fix = unlike ? "tp=1" : in_the_way(c->s);
+    const int tied = fix ? first_tied(c->g, unlike) : -1;
     if (tied < 0) return true;
     const hp_layer *l = &c->g->layer[tied];
     hp_refuse(why, HP_REJECT_TIED, "layer %.60s has the parameter of layer %.60s, which is kept whole",

@@ -5,6 +5,7 @@
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/damage.h"
 #include "plan/lower/lower.h"
+#include "plan/strategy/sequence.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,6 +41,9 @@ static const char *const strategies[] = {
     "dp=2,sp=2x1,stages=2,micro=2,compress=halo:bf16+stage:int8+allreduce:int8",
 };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+static const char *const of_texts[] = {"tp=2,micro=2", "tp=3,stages=2,micro=2,sched=1f1b",
+                                       "tp=2,seq=2:a2a,dp=2", "tp=4,stages=2,micro=2,zero=1"};
+enum { OF_TEXTS = sizeof of_texts / sizeof *of_texts };
 
 /* --- laws --- */
 
@@ -53,32 +57,43 @@ static void expect_caught(const victim *v, const char *fault, const char *strate
         fail_msg("no code or place: %s", err.text);
 }
 
+static void seed_faults(const hp_graph *g, const char *strategy, int number, int caught[FAULTS]) {
+    hp_arena *arena = hp_arena_new();
+    hp_error err = {HP_OK, ""};
+    hp_strategy s;
+    assert_int_equal(hp_strategy_parse(strategy, &s, &err), HP_OK);
+    g = hp_strategy_graph(arena, g, &s);
+    const hp_program *p = lower_text(arena, g, strategy);
+    if (hp_program_check(p, g, &err) != HP_OK) fail_msg("%s: %s", strategy, err.text);
+    for (int seed = 0; seed < 4 * FAULTS; seed++) {
+        const int f = seed % FAULTS;
+        victim v = {.arena = hp_arena_new(), .g = g, .d = {(uint64_t)(number * 1000 + seed), 5000}};
+        v.p = copy_program(v.arena, g, p);
+        v.role = roll(&v.d, 0, p->n_role - 1);
+        v.r = &v.p->role[v.role];
+        if (faults[f].inject(&v)) {
+            expect_caught(&v, faults[f].name, strategy, seed);
+            caught[f]++;
+        }
+        hp_arena_free(v.arena);
+    }
+    hp_arena_free(arena);
+}
+
 static void seeded_faults_are_all_caught(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
     hp_error err = {HP_OK, ""};
-    hp_graph *g = NULL;
+    hp_graph *image = NULL, *text = NULL;
     int caught[FAULTS] = {0}, total = 0;
-    assert_int_equal(hp_net_build(arena, "resnet18", 70, 64, 10, &g, &err), HP_OK);
-    for (int i = 0; i < STRATEGIES; i++) {
-        const hp_program *p = lower_text(arena, g, strategies[i]);
-        if (hp_program_check(p, g, &err) != HP_OK) fail_msg("%s: %s", strategies[i], err.text);
-        for (int seed = 0; seed < 4 * FAULTS; seed++) {
-            const int f = seed % FAULTS;
-            victim v = {.arena = hp_arena_new(), .g = g, .d = {(uint64_t)(i * 1000 + seed), 5000}};
-            v.p = copy_program(v.arena, g, p);
-            v.role = roll(&v.d, 0, p->n_role - 1);
-            v.r = &v.p->role[v.role];
-            if (faults[f].inject(&v)) {
-                expect_caught(&v, faults[f].name, strategies[i], seed);
-                caught[f]++;
-                total++;
-            }
-            hp_arena_free(v.arena);
-        }
-    }
-    for (int f = 0; f < FAULTS; f++)
+    assert_int_equal(hp_net_build(arena, "resnet18", 70, 64, 10, &image, &err), HP_OK);
+    assert_int_equal(hp_net_build(arena, "gpt:2,24,4,8,31", 8, 1, 31, &text, &err), HP_OK);
+    for (int i = 0; i < STRATEGIES; i++) seed_faults(image, strategies[i], i, caught);
+    for (int i = 0; i < OF_TEXTS; i++) seed_faults(text, of_texts[i], STRATEGIES + i, caught);
+    for (int f = 0; f < FAULTS; f++) {
         if (caught[f] < 3) fail_msg("only %d faults of kind %s", caught[f], faults[f].name);
+        total += caught[f];
+    }
     assert_true(total >= 600);
     hp_arena_free(arena);
 }

@@ -195,6 +195,31 @@ static void the_message_names_the_layer(void **state) {
     hp_arena_free(a);
 }
 
+/* Ranks of tensor parallelism have summands of what a row layer makes, which nothing but a sum may read. */
+static void only_sums_read_row_layers(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    hp_error err = {0};
+    hp_graph *g = NULL;
+    int refused = 0;
+    assert_int_equal(hp_net_build(a, "gpt:1,8,2,4,11", 4, 1, 11, &g, &err), HP_OK);
+    assert_int_equal(hp_graph_check(g, &err), HP_OK);
+    for (int l = 1; l < g->n_layer; l++) {
+        hp_layer *layer = &g->layer[l];
+        const hp_layer kept = *layer;
+        for (int k = 0; k < layer->n_in; k++) /* past the sum */
+            if (g->layer[layer->in[k]].op == HP_SUM) layer->in[k] = g->layer[layer->in[k]].in[0];
+        if (layer->op == HP_EMBEDDING) layer->tp = HP_TP_NONE;
+        if (memcmp(&kept, layer, sizeof kept) == 0) continue;
+        assert_int_equal(hp_graph_check(g, &err), HP_EDATA);
+        assert_non_null(strstr(err.text, "row layer"));
+        *layer = kept;
+        refused++;
+    }
+    assert_true(refused >= 3);
+    hp_arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(built_in_networks_survive_the_round_trip),
@@ -204,6 +229,7 @@ int main(void) {
         cmocka_unit_test(no_changed_byte_and_no_cut_is_harmful),
         cmocka_unit_test(no_number_is_harmful),
         cmocka_unit_test(the_message_names_the_layer),
+        cmocka_unit_test(only_sums_read_row_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,6 +333,26 @@ static bool wrong_collective(victim *v) {
     return each_sum(v, 0, HP_TASK_REDUCE, HP_ALGORITHM_BINOMIAL);
 }
 
+static bool is_maxsum(const victim *v, const hp_task *t) {
+    return v && t->op == HP_TASK_MAXSUM;
+}
+
+/* Another rank's block. */
+static bool wrong_classes(victim *v) {
+    hp_task *t = pick_task(v, is_maxsum);
+    if (!t) return false;
+    const hp_box *x = &v->r->buffer[v->r->operand[t->operand + 1]].box;
+    const int64_t block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
+    t->offset = t->offset ? t->offset - block : block;
+    return true;
+}
+
+/* Beside the sums of its own classes alone. */
+static bool missing_classes(victim *v) {
+    hp_task *t = pick_task(v, is_maxsum);
+    return t && drop(v->r, t);
+}
+
 static bool wrong_pixels(victim *v) {
     hp_task *t = pick_task(v, has_sums);
     if (t) t->count++;
@@ -399,6 +419,8 @@ const struct fault faults[FAULTS] = {
     {"wrong reduction", wrong_reduction},
     {"wrong collective", wrong_collective},
     {"wrong pixels", wrong_pixels},
+    {"wrong classes", wrong_classes},
+    {"missing classes", missing_classes},
     {"shared memory", shared_memory},
     {"moved parameter", moved_parameter},
     {"little scratch", little_scratch},

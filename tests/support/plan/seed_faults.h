@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FAULTS = 28 };
+enum { FAULTS = 30 };
 
 /* A program to be damaged: the copy's arrays are its own. */
 typedef struct victim {
