@@ -95,7 +95,7 @@ static hp_cuda_loss loss_of(const hp_device *d, const hp_bound *b) {
 hp_status hp_cuda_class_sums(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_cuda_loss l = loss_of(d, b);
-    HP_TRY(hp_cuda_clear(d, b->sums, 8 * b->members * b->count * HP_MAXSUMS, err));
+    HP_TRY(hp_cuda_clear(d, b->sums, (int64_t)sizeof *b->sums * b->members * b->count * HP_MAXSUMS, err));
     HP_CUDA(hp_cuda_maxsum(hp_cuda_operand_elements(d, b, 1), &l, d->cuda->compute));
     return HP_OK;
 }

@@ -138,24 +138,29 @@ static __device__ inline void shared_row(const hp_cuda_loss &a, int64_t row, int
         count_row(mine, log(r.sum) + r.max - r.label, label, r.top);
 }
 
+template <typename T, int L>
+static __device__ inline void whole_row(const hp_cuda_loss &a, int64_t row, int32_t lane,
+                                        double (&mine)[HP_METRICS]) {
+    const int32_t label = a.labels[row];
+    const Best top = top_of<T, L>((const T *)a.logits + row * a.classes, a.classes, lane);
+    if (label >= 0 && label < a.classes) { /* hp_metric_counts */
+        const double loss = row_loss<T, L>(a, row, label, top, lane);
+        if (lane == 0) count_row(mine, loss, label, top.at);
+    } else {
+        for (int32_t c = lane; a.dlogits && c < a.classes; c += L)
+            round_to(&((T *)a.dlogits)[row * a.classes + c], 0);
+    }
+}
+
 template <typename T, int L> static __global__ void softmax_loss(hp_cuda_loss a) {
     __shared__ double part[HP_METRICS][THREADS];
     const int32_t lane = (int32_t)threadIdx.x % L;
     double mine[HP_METRICS] = {};
-    for (int64_t row = thread_index() / L; a.sums && row < a.rows; row += all_threads() / L)
-        shared_row<T, L>(a, row, lane, mine);
-    if (a.sums) a.rows = 0;
-    for (int64_t row = thread_index() / L; row < a.rows; row += all_threads() / L) {
-        const int32_t label = a.labels[row];
-        const Best top = top_of<T, L>((const T *)a.logits + row * a.classes, a.classes, lane);
-        if (label >= 0 && label < a.classes) { /* hp_metric_counts */
-            const double loss = row_loss<T, L>(a, row, label, top, lane);
-            if (lane == 0) count_row(mine, loss, label, top.at);
-        } else {
-            for (int32_t c = lane; a.dlogits && c < a.classes; c += L)
-                round_to(&((T *)a.dlogits)[row * a.classes + c], 0);
-        }
-    }
+    for (int64_t row = thread_index() / L; row < a.rows; row += all_threads() / L)
+        if (a.sums)
+            shared_row<T, L>(a, row, lane, mine);
+        else
+            whole_row<T, L>(a, row, lane, mine);
     add_up(part, mine);
     if (threadIdx.x < HP_METRICS) a.partial[blockIdx.x * HP_METRICS + threadIdx.x] = part[threadIdx.x][0];
 }
