@@ -44,7 +44,8 @@ def to_check(tree, entries):
 def warnings(tree, output):
     for path, line, text in WARNING.findall(output):
         name = os.path.relpath(os.path.realpath(os.path.join(tree.root, path)), os.path.realpath(tree.root))
-        if name in tree.files:
+        alike = name.endswith(".def") and "[bugprone-branch-clone]" in text  # rows of a table may say the same
+        if name in tree.files and not alike:
             yield f"{name}:{line}: {text}"
 
 
