@@ -1,6 +1,5 @@
 /* plots.c - the table of plot kinds, and loading their sources. */
 #include "plots/plots.h"
-#include "costmodels/stored.h"
 #include "traces/text.h"
 
 #include <string.h>
@@ -36,8 +35,6 @@ const hp_plot_kind hp_plot_kinds[] = {
      .height = 700},
     {.name = "comm",
      .meaning = "time of collectives by size, and which back end and algorithm is the fastest",
-     .draw = hp_plot_comm,
-     .load = hp_plot_load_costs,
      .max_files = 1,
      .width = 1200,
      .height = 1150},
@@ -192,14 +189,6 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
     const hp_status status = load_all(arena, &db, s, err);
     hp_db_close(&db);
     return status;
-}
-
-hp_status hp_plot_load_costs(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err) {
-    hp_cost_table *t = NULL;
-    *s = (hp_plot_source){.path = hp_text_clean(arena, path), .net = ""};
-    HP_TRY(hp_cost_open(arena, path, &t, err));
-    s->costs = t;
-    return HP_OK;
 }
 
 const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {

@@ -2,7 +2,7 @@
 #ifndef HP_PLOTS_H
 #define HP_PLOTS_H
 
-#include "costmodels/table.h"
+#include "plan/collectives/collective.h"
 #include "plots/canvas.h"
 #include "traces/bench.h"
 #include "traces/ledger.h"
@@ -44,9 +44,8 @@ typedef struct hp_plot_source {
     hp_trace_value *planned, *peak; /* of the executed run, otherwise of the simulated one */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
     int n_bench;
-    hp_bench_series *bench;     /* series measured by `hplan bench` */
-    const hp_cost_table *costs; /* hp_plot_load_costs */
-    int n_point;                /* of a text of points (points.c), which is nothing else; else 0 */
+    hp_bench_series *bench; /* series measured by `hplan bench` */
+    int n_point;            /* of a text of points (points.c), which is nothing else; else 0 */
     hp_plot_point *point;
     const char *points_from;
 } hp_plot_source;
@@ -54,8 +53,6 @@ typedef struct hp_plot_source {
 /* Loads from a plan.db, run.db or bench.db what it holds of a source. Errors: HP_EDATA. */
 typedef hp_status hp_plot_loader(hp_arena *arena, const char *path, hp_plot_source *s, hp_error *err);
 hp_plot_loader hp_plot_load;
-/* Loads the cost table of FILE.cost, or the one in a plan.db or run.db. Errors: HP_EDATA. */
-hp_plot_loader hp_plot_load_costs;
 /* Also a text of points. Errors: HP_EDATA. */
 hp_plot_loader hp_plot_load_scaling;
 
@@ -63,7 +60,33 @@ hp_plot_loader hp_plot_load_scaling;
  * kind, and those of hp_canvas_*. */
 typedef hp_status hp_plot_draw(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err);
 hp_plot_draw hp_plot_timeline, hp_plot_scaling, hp_plot_memory, hp_plot_error, hp_plot_precision,
-    hp_plot_pareto, hp_plot_comm, hp_plot_size;
+    hp_plot_pareto, hp_plot_size;
+
+/* Seconds by bytes of the whole data, sizes increasing: of a way to do a collective, "own.ring". */
+typedef struct hp_plot_comm_line {
+    const char *name;
+    int n;
+    const double *bytes, *seconds;
+} hp_plot_comm_line;
+/* The piece of a line along which it is the fastest. */
+typedef struct hp_plot_comm_fastest {
+    int line;
+    hp_plot_comm_line piece;
+} hp_plot_comm_fastest;
+/* An operation among so many ranks, and the ways to do it. */
+typedef struct hp_plot_comm_panel {
+    hp_collective what;
+    int ranks, nodes, n_line, n_fastest;
+    hp_plot_comm_line *line;
+    hp_plot_comm_fastest *fastest;
+} hp_plot_comm_panel;
+typedef struct hp_plot_comm_source {
+    const char *path, *origin; /* of the cost table: its file; where and when it was measured */
+    int n;
+    hp_plot_comm_panel *panel;
+} hp_plot_comm_source;
+/* As many panels as there is room for, those with several lines first. Errors: HP_EDATA (there are none). */
+hp_status hp_plot_comm(const hp_plot_comm_source *s, hp_canvas *c, hp_error *err);
 
 /* What a way of balancing had found on a chain when it last got better: after so many configurations, and steps of the best
  * one in time; the slowest stage against the best one's. */
@@ -90,7 +113,7 @@ int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candid
 
 typedef struct hp_plot_kind {
     const char *name, *meaning;
-    hp_plot_draw *draw; /* NULL: documented, but not in this version */
+    hp_plot_draw *draw; /* of what `load` reads; both NULL: of a cost table, hp_plot_comm */
     hp_plot_loader *load;
     int max_files;
     int width, height; /* pixels */

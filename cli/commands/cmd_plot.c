@@ -1,5 +1,6 @@
 /* cmd_plot.c - pictures from plan and run databases, to a file or into the terminal. */
 #include "cli/history/line.h"
+#include "cli/show/comm_panels.h"
 #include "cli/show/frame.h"
 #include "plan/base/host.h"
 #include "plots/plots.h"
@@ -32,12 +33,6 @@ static hp_status find_kind(const char *name, const options *o, int n_path, const
                        "there is no plot '%.40s'; there are timeline, scaling, memory, error, comm, "
                        "precision, pareto, size",
                        name);
-    if (!(*kind)->draw)
-        return hp_fail(
-            err, HP_EUNAVAIL,
-            "this version does not have the plot '%s'; it has timeline, scaling, memory, error, comm, "
-            "precision, pareto, size",
-            (*kind)->name);
     HP_TRY(check_history(o, *kind, n_path, err));
     if (n_path == 0 && !is_of_history(o, *kind, n_path))
         return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);
@@ -73,8 +68,15 @@ static hp_status draw_history(hp_arena *arena, hp_canvas *canvas, hp_error *err)
     return hp_plot_history(e, use, n, history_line(&figures, line), canvas, err);
 }
 
+static hp_status draw_costs(const frame *f, hp_canvas *canvas, hp_error *err) {
+    hp_plot_comm_source s;
+    HP_TRY(comm_panels_read(f->arena, f->word[1], &s, err));
+    return hp_plot_comm(&s, canvas, err);
+}
+
 static hp_status draw_files(const frame *f, const hp_plot_kind *kind, int n_path, hp_canvas *canvas,
                             hp_error *err) {
+    if (!kind->draw) return draw_costs(f, canvas, err);
     hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
     for (int i = 0; i < n_path; i++) HP_TRY(kind->load(f->arena, f->word[i + 1], &s[i], err));
     return kind->draw(f->arena, s, n_path, canvas, err);

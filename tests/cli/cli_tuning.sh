@@ -137,4 +137,20 @@ EOP
 fi
 : >empty.cost
 expect 65 plot comm empty.cost
+# a panel for each operation and number of ranks of a table, a line for each back end and algorithm; names stay text
+printf '%s\n' "hplan-cost 2" "machine m" 'date `touch canary`' \
+  "collective l allreduce mpi r2 n2 | measured 0 1 | 8:1e-6 1048576:1e-3" \
+  "collective l allreduce nccl.ring r16 n8 | measured 0 1 | 1024:1e-6" \
+  "collective l allreduce own.ring r2 n2 | measured 0 1 | 8:4e-6 1048576:5e-4" \
+  "collective l barrier mpi r2 n2 | measured 0 1 | 0:1e-6" "p2p l | measured 0 1 | 8:1e-6" >rows.cost
+if command -v gnuplot >/dev/null; then
+  expect 0 plot comm rows.cost -o rows.svg
+  for text in "allreduce, 2 ranks" "allreduce, 16 ranks on 2 nodes" own.ring nccl.ring "2 of 3"; do
+    grep -q "$text" rows.svg || complain "no '$text' in the chart of rows.cost"
+  done
+  [ -e canary ] && complain "a date was executed"
+fi
+sed '/^collective/d' rows.cost >none.cost
+expect 65 plot comm none.cost
+grep -q "hplan calibrate --comm" err || complain "a table without collectives: $(cat err)"
 conclude "nccl-tests and OSU text, rules for libraries, and the chart of crossovers"

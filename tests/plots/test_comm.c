@@ -1,6 +1,5 @@
 /* test_comm.c - the chart of collectives has a panel for every operation and number of ranks, and a line for every back
  * end and algorithm; names in files stay text. */
-#include "costmodels/stored.h"
 #include "plots/plots.h"
 #include "tests/support/traces/trace_fixture.h"
 
@@ -9,24 +8,34 @@
 
 #define CANARY "hplan_canary"
 
-static char out[200], cost[200];
+static char out[200];
 
-static hp_status draw(const char *rows, hp_canvas_format format, hp_error *err) {
-    hp_arena *arena = hp_arena_new();
+static const double SIZES[] = {8, 1048576}, SLOW[] = {1e-6, 1e-3}, FAST[] = {4e-6, 5e-4}, NOTHING[] = {0};
+
+/* Two lines that cross, in their panel; one line between nodes; what has no bytes. */
+static hp_status draw(int n, hp_canvas_format format, hp_error *err) {
     hp_canvas c = {0};
-    hp_plot_source s;
+    hp_plot_comm_line of_two[] = {{"mpi", 2, SIZES, SLOW}, {"own.ring", 2, SIZES, FAST}},
+                      of_one[] = {{"nccl.ring", 1, SIZES, SLOW}}, of_none[] = {{"mpi", 1, NOTHING, SLOW}};
+    hp_plot_comm_fastest fastest[] = {{0, {.n = 1, .bytes = SIZES, .seconds = SLOW}},
+                                      {1, {.n = 1, .bytes = SIZES + 1, .seconds = FAST + 1}}};
+    hp_plot_comm_panel panel[] = {
+        {.what = HP_COLLECTIVE_BARRIER, .ranks = 2, .nodes = 1, .n_line = 1, .line = of_none},
+        {.what = HP_COLLECTIVE_ALLREDUCE, .ranks = 16, .nodes = 2, .n_line = 1, .line = of_one},
+        {.what = HP_COLLECTIVE_ALLREDUCE,
+         .ranks = 2,
+         .nodes = 1,
+         .n_line = 2,
+         .line = of_two,
+         .n_fastest = 2,
+         .fastest = fastest}};
+    const hp_plot_comm_source s = {"t.cost", "`touch " CANARY "`", n, panel};
     const hp_plot_kind *kind = hp_plot_find("comm");
-    FILE *f = fopen(cost, "w");
-    assert_non_null(f);
-    fprintf(f, "hplan-cost 2\nmachine m\ndate `touch " CANARY "`\n%s", rows);
-    fclose(f);
-    fixture_ok(kind->load(arena, cost, &s, err), err);
     const bool dumb = format == HP_CANVAS_DUMB;
     fixture_ok(hp_canvas_open(format, dumb ? 100 : kind->width, dumb ? 40 : kind->height, &c, err), err);
-    const hp_status status = kind->draw(arena, &s, 1, &c, err);
+    const hp_status status = hp_plot_comm(&s, &c, err);
     if (status == HP_OK) fixture_ok(hp_canvas_save(&c, out, err), err);
     hp_canvas_close(&c);
-    hp_arena_free(arena);
     return status;
 }
 
@@ -41,40 +50,34 @@ static int count(const char *word) {
     return n;
 }
 
-static const char ROWS[] = "collective l allreduce mpi r2 n2 | measured 0 1 | 8:1e-6 1048576:1e-3\n"
-                           "collective l allreduce nccl.ring r16 n8 | measured 0 1 | 1024:1e-6\n"
-                           "collective l allreduce own.ring r2 n2 | measured 0 1 | 8:4e-6 1048576:5e-4\n"
-                           "collective l barrier mpi r2 n2 | measured 0 1 | 0:1e-6\n"
-                           "p2p l | measured 0 1 | 8:1e-6\n";
-
-static void every_row_is_a_line_in_its_panel(void **state) {
+static void every_way_is_a_line_in_its_panel(void **state) {
     (void)state;
     hp_error err = {0};
-    const hp_status status = draw(ROWS, HP_CANVAS_SVG, &err);
+    const hp_status status = draw(3, HP_CANVAS_SVG, &err);
     if (status == HP_EUNAVAIL) skip();
     fixture_ok(status, &err);
     assert_int_equal(count("allreduce, 2 ranks"), 1);
     assert_int_equal(count("allreduce, 16 ranks on 2 nodes"), 1);
     assert_int_equal(count("barrier, "), 0); /* no bytes: logarithms have no place for it */
+    assert_int_equal(count("(2 of 3)"), 1);
     static const char *const lines[] = {"mpi", "own.ring", "nccl.ring"};
     for (int i = 0; i < 3; i++)
         if (count(lines[i]) == 0) fail_msg("no line of %s", lines[i]);
     assert_int_equal(access(CANARY, F_OK), -1);
-    fixture_ok(draw(ROWS, HP_CANVAS_DUMB, &err), &err);
+    fixture_ok(draw(3, HP_CANVAS_DUMB, &err), &err);
     assert_true(count("own.ring") == 1 && count("fastest") >= 1);
-    assert_int_equal(draw("p2p l | measured 0 1 | 8:1e-6\n", HP_CANVAS_SVG, &err), HP_EDATA);
+    assert_int_equal(draw(1, HP_CANVAS_SVG, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "calibrate"));
-    unlink(out), unlink(cost);
+    unlink(out);
 }
 
 static int set_up(void **state) {
     (void)state;
     fixture_path(out, sizeof out, "comm.svg");
-    fixture_path(cost, sizeof cost, "comm.cost");
     return 0;
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_a_line_in_its_panel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_way_is_a_line_in_its_panel)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
