@@ -17,9 +17,12 @@ typedef struct position {
     double exchange;         /* seconds: halo rows there and back, redundant rows */
     double kept, group_kept; /* bytes: all, and of the largest group that is run again at once */
     double extended;         /* bytes: copies of kept inputs with their halo */
-    double busy;             /* seconds of forward and backward */
-    double entering;         /* bytes that enter its stages; with recompute=boundary its units */
-    double boundary;         /* seconds to hand over to the next position, one way */
+    double again_kept;    /* bytes, roughly: what layers that are run again at once keep, with these copies */
+    double packs, scores; /* bytes: packed weights; what the loss leaves of each micro-batch */
+    double gathered;      /* bytes: the largest map that comes from other parts, with its messages */
+    double busy;          /* seconds of forward and backward */
+    double entering;      /* bytes that enter its stages; with recompute=boundary its units */
+    double boundary;      /* seconds to hand over to the next position, one way */
     double params;
     double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
     double strip;           /* and what strips need beside what is put together after them, roughly */
@@ -82,6 +85,21 @@ static double repeated(const view *v) {
     const double passes = hp_strategy_groups(v->s), last = v->s->gems > 1 ? 2 : 1;
     if (v->o->mode == HP_MODE_INFER || v->s->recompute == HP_RECOMPUTE_NONE) return 0;
     return v->s->recompute == HP_RECOMPUTE_EXCEPT_LAST ? (passes - last) / passes : 1;
+}
+
+/* Of a stage, what is kept of layers that run again. The last micro-batch is kept of all of a position's stages where it is not
+ * run again. */
+static void add_again(const view *v, const hp_part_sums *p, int first, int end, position *at) {
+    const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes, *copies = p->extended_bytes;
+    const double all = kept[end] - kept[first] + (copies[end] - copies[first]) / v->s->halo;
+    double most = 0;
+    for (int u = first; u < end; u++)
+        most = fmax(most, kept[u + 1] - kept[u] + (copies[u + 1] - copies[u]) / v->s->halo);
+    if (v->s->recompute == HP_RECOMPUTE_EXCEPT_LAST)
+        at->again_kept += all / v->s->bp;
+    else
+        at->again_kept =
+            fmax(at->again_kept, (v->s->recompute == HP_RECOMPUTE_BOUNDARY ? most : all) / v->s->bp);
 }
 
 static double add_recompute(const view *v, const hp_part_sums *p, int first, int end, position *at) {
@@ -202,6 +220,10 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     at->constants += share * (p->constants[end] - p->constants[first]);
     at->live = fmax(at->live, share * live_bytes(v, p, first, deep, end));
     const double kept = add_recompute(v, p, first, end, at);
+    add_again(v, p, first, end, at);
+    at->gathered = fmax(at->gathered, largest(p->gathered, first, end));
+    at->packs += share / v->s->cp * (p->packs[end] - p->packs[first]);
+    if (end == v->o->graph->n_unit) at->scores = p->scores;
     if (lead) {
         at->lead += forward;
         at->trail += backward;
@@ -362,13 +384,15 @@ static double least_bytes(const view *v, int i) {
 
 static double likely_bytes(const view *v, int i) {
     static const double under_way =
-        1.05; /* gradients and messages beside what is kept: seen on residual nets */
+        1.05;                        /* gradients and messages beside what is kept: seen on residual nets */
+    static const double at_once = 3; /* such a map, its gradient, sums on their way: seen on transformers */
     const position *p = &v->at[i];
-    const double flight = hp_schedule_in_flight(v->s, i);
-    if (!trains(v)) return fixed_bytes(v, i) + under_way * (p->live + p->strip);
-    if (v->s->recompute == HP_RECOMPUTE_NONE)
-        return fixed_bytes(v, i) + under_way * flight * (p->kept + p->extended);
-    return fixed_bytes(v, i) + under_way * (flight * p->entering + p->group_kept);
+    const double flight = hp_schedule_in_flight(v->s, i), fixed = fixed_bytes(v, i);
+    if (!trains(v)) return fixed + under_way * (p->live + p->strip);
+    const double kept = v->s->recompute == HP_RECOMPUTE_NONE ? flight * (p->kept + p->extended)
+                                                             : flight * p->entering + p->again_kept;
+    const double packs = v->s->zero < 3 && !v->o->eager ? p->packs : 0; /* zero=3: of a bucket at a time */
+    return fixed + packs + under_way * kept + flight * p->scores + at_once * p->gathered;
 }
 
 static void find_memory(const view *v, hp_estimate *out) {

@@ -8,6 +8,8 @@
 #include "sim/memory/eager.h"
 #include "plan/program/work.h"
 
+#include <math.h>
+
 struct hp_parts {
     hp_arena *arena;
     const hp_graph *g;
@@ -44,8 +46,8 @@ hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache,
 typedef struct filler {
     hp_parts *p;
     hp_part_sums *s;
-    int part, least;    /* the part that stands for all, and the one that owns least */
-    bool *kept, *eager; /* per tensor: counted already */
+    int part, least;               /* the part that stands for all, and the one that owns least */
+    bool *kept, *eager, *gathered; /* per tensor: counted already */
 } filler;
 
 static hp_box own(const filler *f, int tensor) {
@@ -224,14 +226,38 @@ static void add_gather_wait(const filler *f, int layer) {
     f->s->gather_waits[l->unit] += cost.seconds / ways;
 }
 
-/* A deployed layer's constants are there once, whatever its boxes are. */
-static void add_constants(const filler *f, int layer) {
+/* What a layer reads beyond a halo of what the part has comes in messages, is put together, and kept where the weights' gradients
+ * read it: once, whatever else reads it. */
+static void add_gathered(const filler *f, int layer) {
     const hp_graph *g = f->p->g;
+    const hp_layer *l = &g->layer[layer];
+    const hp_box out = own(f, l->out), has = own(f, l->in[0]);
+    if (hp_layout_parts(&f->s->layout) == 1 || hp_layer_has_halo(g, layer) || hp_box_empty(&out)) return;
+    const hp_box need = hp_layer_need(g, layer, 0, &out), both = hp_box_and(&need, &has);
+    const double size = element_bytes(f, l->in[0]), whole = size * (double)hp_box_elems(&need),
+                 missing = whole - size * (double)hp_box_elems(&both);
+    if (missing <= 0) return;
+    f->s->gathered[l->unit] = fmax(f->s->gathered[l->unit], whole + missing);
+    if (!hp_layer_backward_reads_x(l) || f->gathered[l->in[0]]) return;
+    f->gathered[l->in[0]] = true;
+    f->s->extended_bytes[l->unit] += missing;
+}
+
+/* A deployed layer's constants are there once, whatever its boxes are; weights that are trained, packed for each direction. */
+static void add_packs(const filler *f, int layer) {
+    const hp_graph *g = f->p->g;
+    const hp_device_memory *m = f->p->memory;
     const hp_box out = own(f, g->layer[layer].out);
-    if (!g->deployed || hp_box_empty(&out)) return;
+    const int unit = g->layer[layer].unit;
+    if (hp_box_empty(&out)) return;
     const hp_box in = hp_layer_need(g, layer, 0, &out);
     const hp_shape shape = hp_shape_between(g, layer, &in, &out);
-    f->s->constants[g->layer[layer].unit] += (double)f->p->memory->infer_pack(g, layer, &shape, f->p->dtype);
+    if (g->deployed) {
+        f->s->constants[unit] += (double)m->infer_pack(g, layer, &shape, f->p->dtype);
+        return;
+    }
+    for (int back = 0; back < (f->p->mode == HP_MODE_TRAIN && !m->shares ? 2 : 1); back++)
+        f->s->packs[unit] += (double)m->pack(g, layer, back, &shape, f->p->dtype);
 }
 
 /* The part in the middle has neighbours on all sides, if any part has. */
@@ -325,15 +351,17 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
                              &s->rounds,         &s->row_bytes,      &s->col_bytes,  &s->redundant,
                              &s->extended_bytes, &s->busy,           &s->params,     &s->constants,
                              &s->least_forward,  &s->least_backward, &s->norm_waits, &s->gather_waits,
-                             &s->fresh};
+                             &s->packs,          &s->fresh};
     enum { SUMS = sizeof sums / sizeof sums[0] };
     for (int i = 0; i < SUMS; i++) *sums[i] = HP_NEW(p->arena, double, n + 1);
     s->entering = HP_NEW(p->arena, double, n + 1);
+    s->gathered = HP_NEW(p->arena, double, n + 1);
     hp_arena *scratch = hp_arena_new();
     const filler f = {p,
                       s,
                       extreme_part(&s->layout, hp_proportions_heaviest),
                       extreme_part(&s->layout, hp_proportions_lightest),
+                      HP_NEW(scratch, bool, g->n_tensor),
                       HP_NEW(scratch, bool, g->n_tensor),
                       HP_NEW(scratch, bool, g->n_tensor)};
     for (int layer = 1; layer < g->n_layer; layer++) {
@@ -341,13 +369,15 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
         add_norm_wait(&f, layer);
         add_gather_wait(&f, layer);
         add_memory(&f, layer);
+        add_gathered(&f, layer);
         add_halo(&f, layer, forward_s);
-        add_constants(&f, layer);
+        add_packs(&f, layer);
     }
     for (int t = 0; t < g->n_tensor; t++) {
         add_entering(&f, t);
         add_sums(&f, t);
     }
+    s->scores = own_bytes(&f, g->layer[g->n_layer - 1].out);
     if (p->mode == HP_MODE_INFER) add_peaks(&f);
     for (int i = 0; i < SUMS; i++) sum_up(*sums[i], n);
     hp_arena_free(scratch);

@@ -20,15 +20,19 @@ typedef struct hp_part_sums {
     double *row_bytes;      /* rows received from above and below in them */
     double *col_bytes;      /* columns from left and right, corners included */
     double *redundant;      /* seconds that each further layer of a fused exchange adds */
-    double *extended_bytes; /* copies of kept inputs with their halo */
+    double *extended_bytes; /* copies of kept inputs with their halo; what is missing of those wanted whole */
     double *least_forward, *least_backward; /* of the part that owns least, which is the first */
     double *norm_waits;   /* seconds, there and back: statistics are added up before the layer goes on */
     double *gather_waits; /* likewise, one way: maps that one part wants from all others */
     double *busy;   /* forward and backward seconds in which the device has something to do (AccDP's util) */
     double *params; /* trained parameters */
-    double *constants;    /* bytes of weights in the device's layout: what a deployed graph has instead */
-    double *fresh;        /* bytes of the tensors that enter unit u as the first one after their producer's */
-    double *entering;     /* no sum: bytes of the tensors that enter unit u from earlier ones */
+    double *constants; /* bytes of weights in the device's layout: what a deployed graph has instead */
+    double *packs;     /* bytes of weights in the device's layout beside these parameters */
+    double *fresh;     /* bytes of the tensors that enter unit u as the first one after their producer's */
+    double *entering;  /* no sum: bytes of the tensors that enter unit u from earlier ones */
+    double *
+        gathered; /* no sum: bytes of the largest map that a layer of unit u brings together, with messages */
+    double scores;        /* bytes of the last layer's output: those of its gradient, which the loss leaves */
     double *peak, *whole; /* no sums, inference alone: see live.h */
 } hp_part_sums;
 

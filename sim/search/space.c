@@ -300,9 +300,10 @@ hp_strategy hp_space_strategy(const hp_point *p) {
 int64_t hp_space_tasks(const hp_space *space, const hp_point *p) {
     /* copies, sends, receives around the tasks of a tile: counted on residual nets */
     static const double strip = 1.7, grid = 2.9, slice = 1.2, streamed = 2.2;
+    static const double peer = 0.8; /* and on transformers, for each rank that shares their layers */
     const int passes = space->mode == HP_MODE_INFER ? 1 : p->recompute == HP_RECOMPUTE_NONE ? 3 : 4;
-    const int shared = p->cp * p->tp * p->bp;
-    double parts = shared > 1 ? shared * grid : 1;
+    const int shared = p->cp * p->bp;
+    double parts = shared > 1 ? shared * grid : p->tp * (1 + peer * (p->tp - 1));
     for (int i = 0; i < p->n_sp; i++) { /* most layers may lie on any of the spatial stages */
         const double factor = p->rows[i] > 1 && p->cols[i] > 1 ? grid : strip;
         parts = parts > p->rows[i] * p->cols[i] * factor ? parts : p->rows[i] * p->cols[i] * factor;

@@ -123,6 +123,43 @@ static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) 
     return s;
 }
 
+/* What a strategy will likely need decides what is simulated first: near what its program needs, here of transformers and a
+ * residual net, with what recomputation, packed weights, gathered maps and the loss add. */
+static void likely_memory_is_near_programs(void **state) {
+    (void)state;
+    enum { BATCH = 32 };
+    static const char *const nets[] = {"gpt:8,512,8,512,8192", "vit-b16", "resnet50"};
+    static const char *const strategies[] = {
+        "dp=1",
+        "dp=4,micro=2",
+        "stages=4,micro=8,sched=1f1b",
+        "stages=4,micro=8,recompute=full",
+        "stages=2,chunks=4,micro=8,sched=interleaved,recompute=except-last",
+        "tp=4",
+        "dp=2,tp=8,micro=4,recompute=boundary",
+        "stages=2,tp=4,micro=4,sched=1f1b"};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets * sizeof strategies / sizeof *strategies; i++) {
+        world w = world_of("dgx-h100", small_net, 1);
+        hp_error err = {HP_OK, ""};
+        hp_strategy s;
+        hp_estimate out;
+        hp_evaluation v;
+        const char *const net = nets[i % 3], *const text = strategies[i / 3];
+        if (i % 3 == 2 && strstr(text, "tp=")) continue; /* a residual net has no layers to share */
+        w.device = &hp_devices[HP_DEVICE_CUDA];
+        must(hp_net_build(w.arena, net, i % 3 ? 64 : 512, i % 3 ? 64 : 1, 1000, &w.g, &err), &err);
+        evaluate_with(&w, BATCH, false);
+        must(hp_strategy_parse(text, &s, &err), &err);
+        must(hp_eval_estimate(w.e, &s, &out, &err), &err);
+        must(hp_evaluate(w.e, w.arena, &s, HP_EVAL_FITS, &v, &err), &err);
+        const double ratio = out.likely_bytes / (double)v.figures.memory_bytes;
+        if (v.reject.code || ratio < 0.7 || ratio > 1.3)
+            fail_msg("%s %s: %.4g bytes likely, %lld needed: %.2f", net, text, out.likely_bytes,
+                     (long long)v.figures.memory_bytes, ratio);
+        hp_arena_free(w.arena);
+    }
+}
+
 /* Inference, in every precision, whole and in strips. */
 static void bounds_are_below_inference_programs(void **state) {
     (void)state;
@@ -399,6 +436,7 @@ static void each_bound_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_below_programs),
+        cmocka_unit_test(likely_memory_is_near_programs),
         cmocka_unit_test(bounds_are_below_inference_programs),
         cmocka_unit_test(one_rank_holds_what_the_graph_says),
         cmocka_unit_test(cuts_over_unequal_stages_are_optimal),
