@@ -15,14 +15,38 @@ static bool available(const simulate_setup *s, hp_prec prec) {
            hp_device_class_has(&s->machine.device, prec);
 }
 
-/* The selected plan as another strategy, simulated again; 0: not possible. */
-static double ratio_of(hp_arena *arena, const simulate_setup *s, const simulate_found *f,
-                       const hp_strategy *other) {
+/* The selected plan as another strategy, under a set-up of its own; what follows from it is 0 where it is not possible. */
+typedef struct change {
+    const simulate_setup *from, *to;
+    const hp_strategy *strategy;
+} change;
+
+static double simulated_ratio(hp_arena *arena, const simulate_found *f, const change *c) {
     hp_evaluation v;
     hp_error ignored;
-    hp_eval *e = simulate_eval(arena, s, f->batch);
-    if (hp_evaluate(e, arena, other, HP_EVAL_PLACED, &v, &ignored) != HP_OK || v.reject.code) return 0;
+    hp_eval *e = simulate_eval(arena, c->to, f->batch);
+    if (hp_evaluate(e, arena, c->strategy, HP_EVAL_PLACED, &v, &ignored) != HP_OK || v.reject.code) return 0;
     return v.figures.step_s > 0 ? f->list[f->chosen].figures.step_s / v.figures.step_s : 0;
+}
+
+static double estimated_ratio(hp_arena *arena, const simulate_found *f, const change *c) {
+    hp_estimate now, then;
+    hp_reject why;
+    hp_error ignored;
+    hp_eval *from = simulate_eval(arena, c->from, f->batch), *to = simulate_eval(arena, c->to, f->batch);
+    if (!hp_eval_allows(hp_eval_get(to), c->strategy, 0, &why) ||
+        hp_eval_estimate(from, &f->list[f->chosen].strategy, &now, &ignored) != HP_OK ||
+        hp_eval_estimate(to, c->strategy, &then, &ignored) != HP_OK)
+        return 0;
+    const bool fits = then.likely_bytes <= (double)hp_eval_limit(to, c->strategy).rank_bytes;
+    return fits && then.estimate_s > 0 ? now.estimate_s / then.estimate_s : 0;
+}
+
+/* A hint is not worth the seconds that a large program takes. */
+static double ratio_of(hp_arena *arena, const simulate_found *f, const change *c) {
+    enum { MOST_TASKS = 200000 };
+    return f->list[f->chosen].tasks > MOST_TASKS ? estimated_ratio(arena, f, c)
+                                                 : simulated_ratio(arena, f, c);
 }
 
 static const char as_precision[] = "--prec ", as_strategy[] = "";
@@ -40,7 +64,8 @@ static void add_precision(hp_arena *arena, const simulate_setup *s, simulate_fou
         hp_error ignored;
         strategy.prec = (int32_t)prec[i];
         if (simulate_precision(arena, &other, (int)prec[i], &ignored) == HP_OK)
-            add_ratio(f, as_precision, hp_prec_names[prec[i]], ratio_of(arena, &other, f, &strategy));
+            add_ratio(f, as_precision, hp_prec_names[prec[i]],
+                      ratio_of(arena, f, &(change){s, &other, &strategy}));
         return;
     }
 }
@@ -54,7 +79,7 @@ static void add_looser(hp_arena *arena, const simulate_setup *s, simulate_found 
         hp_error ignored; /* it is compressed already, say */
         const char *text = hp_arena_printf(arena, "%s,%s", chosen->figures.strategy, looser[i]);
         if (hp_strategy_parse(text, &other, &ignored) == HP_OK)
-            add_ratio(f, as_strategy, looser[i], ratio_of(arena, s, f, &other));
+            add_ratio(f, as_strategy, looser[i], ratio_of(arena, f, &(change){s, s, &other}));
     }
 }
 

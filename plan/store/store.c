@@ -174,6 +174,11 @@ hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost,
     return HP_OK;
 }
 
+void hp_plan_set_step(hp_plan *plan, double step_s) {
+    plan->step_s = step_s;
+    plan->hash = plan_hash(plan);
+}
+
 void hp_plan_use(hp_plan *plan, hp_program *program) {
     HP_ASSERT(plan->mode == HP_MODE_INFER);
     plan->program = program;

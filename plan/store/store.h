@@ -63,6 +63,8 @@ hp_status hp_plan_graph(hp_arena *arena, const hp_plan *plan, hp_graph **graph, 
 /* Builds graph, program and eval program of a plan whose scalar fields are set; fills cut, graph, program,
  * eval, hash. unit_cost: see hp_lower_options. */
 hp_status hp_plan_build(hp_arena *arena, hp_plan *plan, const double *unit_cost, hp_error *err);
+/* Sets the predicted step, of which a built plan's hash is, too. */
+void hp_plan_set_step(hp_plan *plan, double step_s);
 
 /* Puts a hand-made program (a benchmark of messages) in the place of an inference plan's own; its hash
  * follows. */

@@ -392,6 +392,7 @@ hp_status hp_eval_program(hp_eval *e, hp_arena *arena, const hp_program *p, cons
     out->figures.batch = e->setup.batch;
     use_graph(e, s);
     check_memory(e, arena, p, out);
+    if (!out->reject.code) hp_codes_shrink(p, e->graph, s, &out->reject);
     return out->reject.code ? HP_OK : simulate(e, arena, p, out, err);
 }
 

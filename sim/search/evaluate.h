@@ -86,7 +86,8 @@ typedef enum hp_eval_depth {
 hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
                       hp_evaluation *out, hp_error *err);
 
-/* The same, with all figures, of a program that was written by hand; the strategy says how its ranks are named. */
+/* The same, with all figures, of a program that is there: the strategy's, or one written by hand, of which it says how its ranks are
+ * named. */
 hp_status hp_eval_program(hp_eval *e, hp_arena *arena, const hp_program *p, const hp_strategy *s,
                           hp_evaluation *out, hp_error *err);
 

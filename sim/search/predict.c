@@ -1,4 +1,4 @@
-/* predict.c - evaluate, build, simulate once more with spans, store. */
+/* predict.c - build, evaluate, simulate once more with spans, store. A program is lowered once: large ones take seconds. */
 #include "sim/search/predict.h"
 
 #include "sim/search/conditions.h"
@@ -22,15 +22,20 @@ hp_status hp_predict(hp_arena *arena, hp_plan *plan, const hp_eval_setup *setup,
     out->setup = *setup;
     hp_conditions_of_plan(plan, &out->setup);
     hp_eval *e = hp_eval_new(arena, &out->setup);
-    HP_TRY(hp_evaluate(e, arena, &plan->strategy, HP_EVAL_PLACED, &out->evaluation, err));
-    if (out->evaluation.reject.code) return refuse(e, &plan->strategy, &out->evaluation, err);
-    plan->strategy = out->evaluation.strategy; /* with its cut, where that is not the plain one */
-    plan->step_s = out->evaluation.figures.step_s;
+    hp_evaluation *v = &out->evaluation;
     const double *unit_cost;
+    *v = (hp_evaluation){.strategy = plan->strategy};
+    hp_strategy_text(&plan->strategy, v->figures.strategy);
+    if (!hp_eval_allows(hp_eval_get(e), &plan->strategy, 0, &v->reject))
+        return refuse(e, &plan->strategy, v, err);
+    hp_eval_complete(e, &plan->strategy, HP_CUT_TIME);
     HP_TRY(hp_eval_unit_cost(e, &plan->strategy, &unit_cost, err));
     plan->comm = hp_eval_comm(e);
     HP_TRY(hp_plan_build(arena, plan, unit_cost, err));
-    return hp_eval_trace(e, arena, plan->program, out->evaluation.draw, &out->trace, err);
+    HP_TRY(hp_eval_program(e, arena, plan->program, &plan->strategy, v, err));
+    if (v->reject.code) return refuse(e, &plan->strategy, v, err);
+    hp_plan_set_step(plan, v->figures.step_s);
+    return hp_eval_trace(e, arena, plan->program, v->draw, &out->trace, err);
 }
 
 hp_status hp_predict_program(hp_arena *arena, hp_plan *plan, hp_program *program, const hp_eval_setup *setup,
