@@ -36,6 +36,14 @@ const char *hp_host_processor(char *out, size_t n) {
     return out;
 }
 
+bool hp_host_avx512(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
 /* A job or a service may have no HOME. "": nobody but root writes in /. */
 static const char *home_of_user(void) {
     const char *home = getenv("HOME");

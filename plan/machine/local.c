@@ -1,14 +1,22 @@
 /* local.c - the machine hplan runs on, as a machine of CPU devices: one device is one core with one
  * thread. */
+#include "plan/base/host.h"
 #include "plan/machine/data_sheets.h"
 #include "plan/machine/here.h"
 #include "plan/machine/shipped.h"
 
-/* Rates before anything was measured: guesses at one core of a server of the 2020s (two 8-wide FMA units at
- * about 2 GHz; a fair share of the memory channels; a function call). `hplan
+/* Rates before anything was measured: guesses at one core of a server of the 2020s (two FMA units, 8-wide at about
+ * 2 GHz, or 16-wide at about 3 GHz; a fair share of the memory channels; a function call). `hplan
  * calibrate` replaces them. */
-static const hp_device_class guessed_core = {
-    .name = "cpu", .is_cpu = true, .flops_per_s = 60e9, .bytes_per_s = 10e9, .launch_s = 2e-6};
+static const double narrow_flops_per_s = 60e9, wide_flops_per_s = 190e9;
+
+static hp_device_class guessed_core(void) {
+    return (hp_device_class){.name = "cpu",
+                             .is_cpu = true,
+                             .flops_per_s = hp_host_avx512() ? wide_flops_per_s : narrow_flops_per_s,
+                             .bytes_per_s = 10e9,
+                             .launch_s = 2e-6};
+}
 
 hp_status hp_machine_local(hp_machine *m, hp_error *err) {
     hp_here here;
@@ -20,7 +28,7 @@ hp_status hp_machine_local(hp_machine *m, hp_error *err) {
                       .devices_per_node = here.cores,
                       .cores_per_node = here.cores,
                       .nics_per_node = 1,
-                      .device = guessed_core,
+                      .device = guessed_core(),
                       .intra = LINK_SHM,
                       .inter = LINK_TCP /* where a rate is asked for: one node has no network */,
                       .share_cpu = true};
