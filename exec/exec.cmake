@@ -31,6 +31,7 @@ hp_folder(exec/data/weights SEES exec/base plan/program)
 hp_folder(exec/data/output SEES plan/tiles LINK PkgConfig::IMAGES)
 hp_folder(exec/data/dataset SEES exec/base exec/data/image plan/program)
 set_source_files_properties(exec/data/dataset/read.c PROPERTIES COMPILE_OPTIONS -O3) # 196,608 bytes of a 256 x 256 image, each looked up
+hp_folder(exec/data/broken SEES exec/comm exec/data/dataset)
 hp_folder(exec/data/slide SEES exec/data/dataset exec/data/output)
 hp_folder(exec/quant SEES exec/data/weights)
 hp_folder(exec/device SEES exec/comm plan/program)
@@ -55,10 +56,10 @@ hp_folder(exec/yardstick EXCEPT isa_loops.c SEES exec/interp exec/device/kernels
 hp_folder(exec/bench SEES exec/yardstick)
 hp_folder(exec/train SEES exec/device)
 hp_folder(exec/checkpoint SEES exec/comm plan/checkpoint)
-hp_folder(exec/run EXCEPT main.c SEES exec/bench exec/checkpoint exec/train exec/yardstick exec/device/cpu exec/data/slide exec/data/weights exec/quant
+hp_folder(exec/run EXCEPT main.c SEES exec/bench exec/checkpoint exec/train exec/yardstick exec/device/cpu exec/data/broken exec/data/slide exec/data/weights exec/quant
           plan/store plan/machine LINK MPI::MPI_C PkgConfig::HWLOC)
 hp_archive(exec FOLDERS exec/base exec/comm exec/data/image exec/data/weights exec/data/output exec/data/dataset
-           exec/data/slide exec/quant exec/device exec/device/codec exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
+           exec/data/broken exec/data/slide exec/quant exec/device exec/device/codec exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
            exec/device/infer exec/interp exec/yardstick exec/bench exec/train exec/checkpoint exec/run
            LINK hp_lib_plan hp_lib_traces MPI::MPI_C PkgConfig::IMAGES ${DNNL_LIBRARY})
 if(NOT no_zfp)

@@ -73,6 +73,9 @@ static const row ROWS[] = {
      0, false},
     {"on-nan", "stop|skip[:N]|go-on", "when a loss or gradient is not finite (stop); N skipped in a row (10)",
      PASS, 0, false},
+    {"on-broken", "stop|skip[:P]",
+     "when images of a folder cannot be read (stop): read all first, leave out at most P % of them (1)", PASS,
+     0, false},
     {"no-bind", NULL, "ranks may use all cores: for a machine that other work shares", PASS, 0, false},
     {"quota", "SHARE:..",
      "processors of each rank, as in 1:0.5, or of all: control groups hold them to that, as if devices were "

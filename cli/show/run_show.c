@@ -148,6 +148,8 @@ static void show_summary(const run_show *s, const run_outcome *r, const char *tr
     else if (number(f, "skipped_steps") > 0)
         printf("%.0f steps skipped: gradients overflowed fp16; the loss's scale is now %.10g\n",
                number(f, "skipped_steps"), number(f, "loss_scale"));
+    if (number(f, "images_left_out") > 0)
+        printf("images left out since they cannot be read: %.0f\n", number(f, "images_left_out"));
     if (isnan(number(f, "loss"))) printf("note: the loss is not a finite number any more: lower --lr\n");
     printf("memory of the fullest rank: %s planned, %s observed; %s resident\n",
            hp_format_bytes(largest(json_object_get(f, "planned_bytes")), a),

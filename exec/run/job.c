@@ -2,6 +2,7 @@
 #include "exec/run/job.h"
 #include "exec/run/parts.h"
 
+#include "exec/data/broken/broken.h"
 #include "exec/data/weights/constants.h"
 #include "exec/data/weights/weights.h"
 #include "exec/device/plugin.h"
@@ -243,6 +244,13 @@ static void open_sampler(hp_job *j) {
     j->timing.sampler = hp_sampler_open(&c);
 }
 
+static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n, bool *speaker,
+                                  hp_error *err) {
+    const hp_broken_options o = {.comm = j->comm, .percent = j->options->broken_percent, .stop = j->stop};
+    if (o.percent < 0 || !pass->loader) return HP_OK;
+    return hp_broken_leave_out(&o, pass->loader, n, speaker, err);
+}
+
 hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     j->timing.start_s = hp_now_s();
     j->memory = hp_arena_new();
@@ -259,6 +267,8 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
     if (j->constants) HP_TRY(hp_qparams_broadcast(j->constants, j->comm, err));
     HP_TRY(hp_comm_agree(j->comm, open_passes(j, err), speaker, err));
+    HP_TRY(leave_out_broken(j, &j->train, &j->left_out[0], speaker, err));
+    HP_TRY(leave_out_broken(j, &j->eval, &j->left_out[1], speaker, err));
     HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->train, err), speaker, err));
     if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));

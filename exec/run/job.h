@@ -83,6 +83,7 @@ typedef struct hp_job {
     hp_job_sink sink;
     hp_job_scores scores;
     hp_job_strange strange;
+    int64_t left_out[2]; /* --on-broken skip: images that cannot be read, of training and of evaluation */
 } hp_job;
 
 /* The logits tensor: h = w = 1 for a class per image. */

@@ -70,6 +70,8 @@ static const option_row ROWS[] = {
      0},
     {"on-nan", "stop|skip[:N]|go-on", "when a loss or gradient is not finite (stop); N in a row (10)", TEXT,
      AT(on_nan), 0, 0},
+    {"on-broken", "stop|skip[:P]", "when images of a folder cannot be read (stop); P % of them at most (1)",
+     TEXT, AT(on_broken), 0, 0},
     {"no-bind", NULL, "do not bind ranks to cores", CLEAR, AT(bind), 0, 0},
     {"quota", "SHARE:..", "of each rank, in processors: a control group holds it to that", TEXT, AT(quota), 0,
      0},
@@ -181,6 +183,17 @@ static hp_status parse_on_nan(hp_exec_options *o, hp_error *err) {
     return hp_fail(err, HP_EUSAGE, "--on-nan %.40s: stop, skip, skip:N or go-on", o->on_nan);
 }
 
+/* 1 %, a choice: some files of a large collection are broken; where more are, something else is wrong. */
+static hp_status parse_on_broken(hp_exec_options *o, hp_error *err) {
+    o->broken_percent = -1;
+    if (strcmp(o->on_broken, "stop") == 0) return HP_OK;
+    o->broken_percent = 1;
+    if (strcmp(o->on_broken, "skip") == 0) return HP_OK;
+    if (strncmp(o->on_broken, "skip:", 5) == 0)
+        return hp_parse_double(o->on_broken + 5, "--on-broken skip:P", 0, 100, &o->broken_percent, err);
+    return hp_fail(err, HP_EUSAGE, "--on-broken %.40s: stop, skip or skip:P", o->on_broken);
+}
+
 hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err) {
     struct argp_option options[N_ROW + 1] = {0};
     for (int i = 0; i < N_ROW; i++)
@@ -196,6 +209,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
                            .shuffle = true,
                            .correct = true,
                            .on_nan = "stop",
+                           .on_broken = "stop",
                            .observer = "mse",
                            .percentile = 99.99,
                            .images = 256,
@@ -224,6 +238,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
     HP_TRY(parse_on_nan(o, err));
+    HP_TRY(parse_on_broken(o, err));
     HP_TRY(check_checkpoint(o, err));
     if (!o->keep) o->keep = 2;
     return HP_OK;

@@ -31,9 +31,12 @@ typedef struct hp_exec_options {
     hp_rate_words rates; /* --lr, --betas, ... */
     double deadline_s;   /* > 0: timeout that replaces the rule of watchdog.h */
     const char *on_nan;  /* --on-nan: "stop", "go-on", "skip" or "skip:N" when a number is not finite */
-    bool deterministic;  /* --deterministic: records hashes of the weights after every step */
-    bool goes_on;        /* --on-nan go-on */
-    int64_t skips;       /* --on-nan skip: steps in a row that may be skipped; 0: none */
+    const char
+        *on_broken;     /* --on-broken: "stop", "skip" or "skip:P" when images of a folder cannot be read */
+    bool deterministic; /* --deterministic: records hashes of the weights after every step */
+    bool goes_on;       /* --on-nan go-on */
+    int64_t skips;      /* --on-nan skip: steps in a row that may be skipped; 0: none */
+    double broken_percent; /* --on-broken skip: of the images, that may be left out; negative: stop */
     bool shuffle, dropout, eval;
     bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;

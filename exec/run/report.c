@@ -63,6 +63,7 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
     number("images_per_s", f->images_per_s);
     if (f->loss_scale > 0) number("loss_scale", f->loss_scale);
     if (f->loss_scale > 0 || f->skips) printf(",\"skipped_steps\":%lld", (long long)f->skipped);
+    if (f->leaves_out) printf(",\"images_left_out\":%lld", (long long)f->left_out);
     if (f->checkpoint.saves > 0) {
         printf(",\"checkpoints\":{\"saves\":%lld,\"bytes\":%lld", (long long)f->checkpoint.saves,
                (long long)f->checkpoint.bytes);

@@ -32,6 +32,8 @@ typedef struct hp_report_final {
     double loss_scale;   /* final value; 0: none */
     bool skips;          /* steps may be skipped without a loss scale */
     int64_t skipped;     /* steps whose gradients were not finite */
+    bool leaves_out;     /* images that cannot be read may be left out */
+    int64_t left_out;    /* such images, of training and evaluation */
     bool has_eval;
     double accuracy, eval_loss;       /* accuracy: of images, or of pixels */
     int64_t eval_images, test_images; /* images that were looked at, of how many */

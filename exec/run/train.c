@@ -181,6 +181,8 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = NULL;
     const int64_t first = j->begin.step;
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
+    if (j->comm->rank == 0 && j->options->broken_percent >= 0)
+        sample(j, HP_COUNTER_LEFT_OUT, 0, (double)(j->left_out[0] + j->left_out[1]));
     if (hp_graph_scales_loss(j->plan.graph) && j->scores.loss_scale.value <= 0)
         j->scores.loss_scale = hp_loss_scale_start();
     hp_status s = hp_job_nonfinite_open(j, err);
@@ -261,7 +263,7 @@ static void report_images(const hp_job *j, hp_report_final *f) {
     const bool endless = !j->options->input && strcmp(j->options->data, "synthetic") == 0;
     f->eval_bytes = hp_dataset_is_text(pass->data) ? j->scores.eval_labels : 0;
     f->has_iou = f->has_iou && !f->eval_bytes;
-    f->eval_images = endless || done < all ? done : all;
+    f->eval_images = endless || done < all ? done : all - j->left_out[pass == &j->eval];
     f->test_images = endless ? done : all;
 }
 
@@ -313,6 +315,8 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .loss_scale = j->scores.loss_scale.value,
                          .skips = j->options->skips > 0,
                          .skipped = j->scores.loss_scale.skipped,
+                         .leaves_out = j->options->broken_percent >= 0,
+                         .left_out = j->left_out[0] + j->left_out[1],
                          .ranks = n,
                          .peak_bytes = all,
                          .planned_bytes = all + n,

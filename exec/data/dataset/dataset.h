@@ -96,6 +96,21 @@ hp_status hp_dataset_labels(hp_dataset *d, int64_t index, const hp_box *box, int
 /* Number of labels of one sample in `box`. */
 int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box);
 
+/* --- samples that cannot be read: check.c --- */
+
+/* Are the data a folder of images, where one may be left out? */
+bool hp_dataset_may_leave_out(const hp_dataset *d);
+
+/* Reads a few million pixels of the sample's files from `*row` on, 0 at first; *row becomes where to go on, 0 once all was read.
+ * Errors: HP_EDATA, of the sample; the decoder's. */
+hp_status hp_dataset_check(hp_dataset *d, int64_t index, int32_t *row, hp_error *err);
+
+/* For all handles. Not while others read. */
+void hp_dataset_leave_out(hp_dataset *d, int64_t index);
+
+/* The sample itself, or where it is left out the next that is not, the first after the last. */
+int64_t hp_dataset_stands_in(const hp_dataset *d, int64_t index);
+
 /* A number that is another when samples, their order or how they are read change (fingerprint.c). Errors: HP_EDATA. */
 hp_status hp_dataset_fingerprint(hp_dataset *d, uint64_t *fingerprint, hp_error *err);
 

@@ -34,6 +34,7 @@ struct hp_dataset {
     int64_t count;
     int64_t left_out;                 /* files beside the samples that are no images */
     const char *other;                /* one of them */
+    bool *broken;                     /* samples that are left out; NULL: none */
     void *self;                       /* not changed after open: all handles share it */
     hp_dataset *of;                   /* the handle that owns arena and self; NULL: this one */
     hp_reader_pool readers, masks;    /* open files of the samples, by index */

@@ -58,15 +58,21 @@ int64_t hp_loader_steps(const hp_loader *l) {
     return l->steps;
 }
 
-/* Index of the sample, or -1 past the end in evaluation. */
+int32_t hp_loader_handles(hp_loader *l, hp_dataset *const **handle) {
+    *handle = l->handle;
+    return l->n;
+}
+
+/* Index of the sample; in evaluation -1 past the end, and of one that is left out. */
 static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
     const int64_t batch = l->o.program->batch, count = hp_dataset_count(l->o.data);
     if (l->o.eval) {
         const int64_t position = step * batch + offset;
-        return position < count ? position : -1;
+        return position < count && hp_dataset_stands_in(l->o.data, position) == position ? position : -1;
     }
     const int64_t position = step % l->steps * batch + offset;
-    return l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position;
+    return hp_dataset_stands_in(
+        l->o.data, l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position);
 }
 
 /* What one call reads: a box of each of its samples, of `bytes` bytes. */
