@@ -246,7 +246,8 @@ static void open_sampler(hp_job *j) {
 
 static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n, bool *speaker,
                                   hp_error *err) {
-    const hp_broken_options o = {.comm = j->comm, .percent = j->options->broken_percent, .stop = j->stop};
+    const hp_broken_options o = {
+        .comm = j->comm, .percent = j->options->broken_percent, .stop = j->stop, .leave = j->leave};
     if (o.percent < 0 || !pass->loader) return HP_OK;
     return hp_broken_leave_out(&o, pass->loader, n, speaker, err);
 }

@@ -108,6 +108,38 @@ run 0 dp=2 --data bad --steps 2 --on-broken skip:10
 run 0 dp=2 --data good --steps 2 --on-broken skip:0
 for image in bad/train/*/*.png; do cp bad/test/b/7.png "$image"; done
 run 65 dp=2 --data bad --steps 2 --on-broken skip:100
+
+# Signals end the search: with checkpoints as one that comes between steps, though there is nothing to save.
+python3 - <<'PY'
+import os, struct, zlib
+side, links = 3000, 2000 # minutes
+chunk = lambda t, d: struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d))
+packed, row = zlib.compressobj(1), b"\0" + bytes(i * 7 % 256 for i in range(side * 3))
+rows = b"".join(packed.compress(row) for _ in range(side)) + packed.flush()
+os.makedirs("long/train/a")
+with open("long/train/a/0.png", "wb") as f:
+    f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) + chunk(b"IDAT", rows) +
+            chunk(b"IEND", b""))
+for i in range(1, links):
+    os.link("long/train/a/0.png", f"long/train/a/{i}.png")
+PY
+ends() { # CODE OPTIONS: a run to which SIGTERM is sent while it looks
+  "$HPLAN" run dp=2.db --force --no-history --trace trace.db --data long --steps 2 --on-broken skip "${@:2}" >out 2>err </dev/null &
+  local pid=$! code=0
+  for _ in $(seq 200); do
+    grep -q 'are read once before' err && break
+    sleep 0.1
+  done
+  kill -TERM $pid
+  SECONDS=0
+  wait $pid || code=$?
+  [ "$code" = "$1" ] || complain "SIGTERM, ${*:2}: exit $code, expected $1: $(cat err)"
+  [ $SECONDS -lt 20 ] || complain "SIGTERM, ${*:2}: ended after $SECONDS s"
+}
+ends 143
+ends 75 --checkpoint interrupted
+compgen -G 'interrupted/step-*' && complain "a checkpoint of no step"
+
 run 2 dp=2 --data good --on-broken often
 run 2 dp=2 --data good --on-broken skip:101
 run 2 dp=2 --data synthetic --on-broken skip

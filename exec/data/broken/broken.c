@@ -57,7 +57,8 @@ static void look(void *self, int thread, int i) {
     (void)thread;
     search *s = self;
     lane *l = &s->lane[i];
-    while (l->next < s->count && l->n <= s->most && hp_now_s() < s->until_s && !*s->o->stop) {
+    while (l->next < s->count && l->n <= s->most && hp_now_s() < s->until_s && !*s->o->stop &&
+           !*s->o->leave) {
         const hp_status status = hp_dataset_check(l->data, l->next, &l->row, &l->err);
         if (status == HP_EDATA) {
             note(s, l, l->err.text);
@@ -80,6 +81,12 @@ static hp_status look_for_a_while(search *s, hp_error *err) {
     }
     if (*s->o->stop)
         return hp_fail(err, (hp_status)(128 + *s->o->stop), "ended by signal %d", (int)*s->o->stop);
+    if (*s->o->leave)
+        return hp_fail(
+            err, HP_EREQUEUE,
+            "signal %d came before the first step, while --on-broken skip reads all images: there is nothing "
+            "new to save; go on with --resume",
+            (int)*s->o->leave);
     return HP_OK;
 }
 

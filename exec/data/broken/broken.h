@@ -13,12 +13,12 @@
 
 typedef struct hp_broken_options {
     hp_comm *comm;
-    double percent; /* of the samples, rounded up, that may be left out; 0: none */
-    const volatile sig_atomic_t *stop;
+    double percent;                            /* of the samples, rounded up, that may be left out; 0: none */
+    const volatile sig_atomic_t *stop, *leave; /* signals: both end the search */
 } hp_broken_options;
 
 /* With the loader's threads. *n: how many are left out; a note on stderr names each. Collective: over all ranks. Errors: HP_EDATA
- * (more than may be, or all), HP_EUSAGE (the data are no folder of images), those of decoders that are killed; 128 + a signal.
+ * (more than may be, or all), HP_EUSAGE (the data are no folder of images), those of decoders that are killed; 128 + a signal; HP_EREQUEUE.
  * Cost: decodes everything once, divided by the ranks. */
 hp_status hp_broken_leave_out(const hp_broken_options *o, hp_loader *l, int64_t *n, bool *speaker,
                               hp_error *err);
