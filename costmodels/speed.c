@@ -24,6 +24,11 @@ hp_cost_table *hp_cost_at(hp_arena *arena, const hp_cost_table *t, const hp_spee
     return other;
 }
 
+/* A table that others wrote may say that it took no time. */
+static bool says_times(const hp_row *r) {
+    return r->y[HP_YARDSTICK_QUIET] > 0 && r->y[HP_YARDSTICK_MEAN] > 0;
+}
+
 const hp_row *hp_yardstick_row(const hp_cost_table *t, const char *class, hp_yardstick y, int ranks) {
     char key[64];
     const hp_row *row = NULL;
@@ -31,13 +36,13 @@ const hp_row *hp_yardstick_row(const hp_cost_table *t, const char *class, hp_yar
         snprintf(key, sizeof key, "%s r%d", hp_yardstick_names[y], r);
         row = hp_rows_find(t, HP_ROW_YARDSTICK, class, key);
     }
-    return row && row->y[HP_YARDSTICK_QUIET] > 0 ? row : NULL;
+    return row && says_times(row) ? row : NULL;
 }
 
 static bool is_of(const hp_row *r, hp_yardstick y) {
     const size_t n = strlen(hp_yardstick_names[y]);
     return r->kind == HP_ROW_YARDSTICK && strncmp(r->key, hp_yardstick_names[y], n) == 0 &&
-           r->key[n] == ' ' && r->y[HP_YARDSTICK_QUIET] > 0;
+           r->key[n] == ' ' && says_times(r);
 }
 
 hp_speed hp_speed_usual(const hp_cost_table *t) {
@@ -51,7 +56,8 @@ hp_speed hp_speed_usual(const hp_cost_table *t) {
             sum += samples * r->y[HP_YARDSTICK_MEAN] / r->y[HP_YARDSTICK_QUIET];
             weight += samples;
         }
-        if (weight > 0) s.slowdown[y] = sum / weight;
+        if (sum > 0 && isfinite(sum))
+            s.slowdown[y] = sum / weight; /* else times that differ beyond all measure */
     }
     return s;
 }

@@ -4,6 +4,7 @@
 #include "costmodels/fit.h"
 #include "costmodels/line.h"
 #include "costmodels/models.h"
+#include "costmodels/speed.h"
 #include "plan/base/rng.h"
 #include "tests/support/plan/data_files.h"
 
@@ -48,6 +49,23 @@ static hp_cost_table *parse(hp_arena *arena, const char *text) {
     hp_error err = {HP_OK, ""};
     if (hp_rows_parse(arena, text, "test", &t, &err) != HP_OK) fail_msg("%s", err.text);
     return t;
+}
+
+/* A slowdown is a positive number, whatever times a table says. */
+static void yardsticks_without_a_time_say_nothing_of_the_speed(void **state) {
+    (void)state;
+    static const char *const times[] = {"quiet:0.0001 mean:0", "quiet:0 mean:0.0001",
+                                        "quiet:1e-300 mean:1e300", "quiet:1e300 mean:1e-300"};
+    hp_arena *arena = hp_arena_new();
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        char *text = hp_arena_printf(arena,
+                                     "hplan-cost 2\nmachine local\ndate 2026-01-02\nyardstick cpu arith r1 | "
+                                     "measured 0 9 | %s spread:0\n",
+                                     times[i]);
+        const hp_speed usual = hp_speed_usual(parse(arena, text));
+        for (int y = 0; y < HP_SPEED_CLASSES; y++) assert_true(near(usual.slowdown[y], 1, 0));
+    }
+    hp_arena_free(arena);
 }
 
 static void text_survives_a_round_trip(void **state) {
@@ -323,6 +341,7 @@ static void a_new_calibration_keeps_what_it_did_not_measure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(yardsticks_without_a_time_say_nothing_of_the_speed),
         cmocka_unit_test(lines_are_exact_at_their_points_and_monotone_between),
         cmocka_unit_test(text_survives_a_round_trip),
         cmocka_unit_test(odd_lines_are_errors_with_their_number),
