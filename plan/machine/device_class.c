@@ -122,13 +122,22 @@ const hp_gpu_model *hp_gpu_model_nearest(const hp_device_class *d) {
     return best;
 }
 
+/* Without the last word, of which there is only a part: it may be the name of another GPU. Not where it is the only one. */
+static size_t drop_last_word(const char *slug, size_t k) {
+    size_t end = k;
+    while (end && slug[end - 1] != '-') end--;
+    return end ? end : k;
+}
+
 void hp_device_class_slug(const char *name, char *out, size_t n) {
     size_t k = 0;
-    for (const char *c = name; *c && k + 1 < n; c++) {
+    const char *c = name;
+    for (; *c && k + 1 < n; c++) {
         const bool plain = isalnum((unsigned char)*c);
         if (plain) out[k++] = (char)tolower((unsigned char)*c);
         if (!plain && k && out[k - 1] != '-') out[k++] = '-';
     }
+    if (isalnum((unsigned char)*c)) k = drop_last_word(out, k);
     while (k && out[k - 1] == '-') k--;
     snprintf(out + k, n - k, "%s", k ? "" : "gpu");
 }

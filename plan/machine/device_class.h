@@ -53,7 +53,7 @@ double hp_device_class_tdp(const hp_device_class *d);
  * proportion to its float32. */
 void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model);
 
-/* "NVIDIA L40S (rev. 2)" -> "nvidia-l40s-rev-2": as cost tables name classes. */
+/* "NVIDIA L40S (rev. 2)" -> "nvidia-l40s-rev-2": as cost tables name classes. Of one that is too long, the whole words that have room. */
 void hp_device_class_slug(const char *name, char *out, size_t n);
 
 /* Peak in a precision: of matrix units, else float32's. */

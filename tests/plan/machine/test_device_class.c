@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -149,6 +150,26 @@ static void every_class_has_its_power(void **state) {
     assert_true(hp_device_class_tdp(&(hp_device_class){.name = "cpu"}) <= 0); /* not known */
 }
 
+/* Cut wherever there is room for no more, a name does not become one of another GPU. */
+static void a_short_form_has_whole_words(void **state) {
+    (void)state;
+    static const char name[] = "Some (very) Long T4x of L40Suffix-A100b";
+    static const char *const words[] = {"some", "very", "long", "t4x", "of", "l40suffix", "a100b"};
+    char slug[64], wanted[64] = "";
+    for (size_t n = sizeof "some"; n <= sizeof slug; n++) {
+        hp_device_class_slug(name, slug, n);
+        for (size_t i = 0, used = 0; i < sizeof words / sizeof *words; i++) {
+            const size_t more = (used ? 1 : 0) + strlen(words[i]);
+            if (used + more + 1 > n) break;
+            snprintf(wanted + used, sizeof wanted - used, "%s%s", used ? "-" : "", words[i]);
+            used += more;
+        }
+        assert_string_equal(slug, wanted);
+    }
+    hp_device_class_slug("Allinonewordwithoutanyspace", slug, 8);
+    assert_string_equal(slug, "allinon");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_the_driver_find_their_class),
@@ -159,6 +180,7 @@ int main(void) {
         cmocka_unit_test(older_gpus_lack_precisions),
         cmocka_unit_test(the_nearest_device_is_the_same_one),
         cmocka_unit_test(every_class_has_its_power),
+        cmocka_unit_test(a_short_form_has_whole_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
