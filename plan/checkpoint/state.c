@@ -45,11 +45,18 @@ static bool is_served(const collector *c, int bucket) {
     return false;
 }
 
-static bool is_home(const collector *c, int buffer, int bucket, const hp_param_place *at) {
+/* Replicas hold the same and take equal shares of it, so that none copies and writes all while the others wait: what has its
+ * middle in its share of the role's parameters. */
+static int saving_replica(const collector *c, int64_t middle) {
+    return (int)(middle * c->p->dp / c->r->trained_elems);
+}
+
+/* `middle`: of the range, among the role's parameters. */
+static bool is_home(const collector *c, int buffer, int bucket, const hp_param_place *at, int64_t middle) {
     if (c->p->local > 0) return true;
     if (hp_keeps_parts(c->p, buffer) && c->r->bucket[bucket].parts > 1) return true;
     if (buffer == HP_BUF_OPTIMIZER && is_served(c, bucket)) return updates(c, bucket);
-    return c->replica == 0 && (at->here & HP_HOME);
+    return (at->here & HP_HOME) && c->replica == saving_replica(c, middle);
 }
 
 /* The part of a parameter that the rank keeps of a bucket; `from`: where such a state begins in the buffer. */
@@ -66,7 +73,7 @@ static void add_range(collector *c, int kind, int buffer, int64_t from, int para
     add(c, (hp_state_piece){.kind = kind,
                             .param = param,
                             .buffer = buffer,
-                            .home = is_home(c, buffer, bucket, at),
+                            .home = is_home(c, buffer, bucket, at, lo + (hi - lo) / 2),
                             .first = at->first + lo - at->offset,
                             .count = hi - lo,
                             .at = from + (alone ? b->shard + lo - begin : lo)});

@@ -3,7 +3,7 @@
  *
  * In pieces: ranges of parameters, which any other plan of the same network can be given by name. Each element of weights
  * and of the optimiser's state is home on exactly one rank, but with sync=local, where each replica has its own: then all ranks save
- * what they have. A pure function of the program. */
+ * what they have. Replicas that hold the same divide it among each other. A pure function of the program. */
 #ifndef HP_CHECKPOINT_STATE_H
 #define HP_CHECKPOINT_STATE_H
 

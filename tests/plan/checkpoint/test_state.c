@@ -83,6 +83,44 @@ static void every_element_is_home_once(void **state) {
     }
 }
 
+/* No replica has more than its share and a parameter of each kind beyond it. */
+static void replicas_divide_what_they_save(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(50); seed++) {
+        dice d = {seed, 9301};
+        hp_arena *arena = hp_arena_new();
+        const hp_graph *g = random_optimizer(&d, arena, random_net(arena, seed, roll(&d, 3, 6)));
+        const int dp = roll(&d, 2, 4);
+        hp_strategy s = hp_strategy_default();
+        hp_program *p;
+        hp_error err = {.code = HP_OK, .text = ""};
+        int64_t largest = 0;
+        char text[32];
+        snprintf(text, sizeof text, "dp=%d", dp);
+        assert_int_equal(hp_strategy_parse(text, &s, &err), HP_OK);
+        const hp_lower_options o = {
+            .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(&s, 12), .place = true};
+        if (hp_lower(arena, g, &s, &o, &p, &err) != HP_OK) fail_msg("%s", err.text);
+        for (int i = 0; i < g->n_param; i++)
+            if (g->param[i].count > largest) largest = g->param[i].count;
+        const int kinds = 1 + (int)hp_optimizer_of(g)->states;
+        const int64_t share = p->role[0].trained_elems / dp + 1; /* with padding between parameters */
+        for (int r = 0; r < dp; r++) {
+            int n;
+            int64_t own = 0;
+            const hp_state_piece *piece = hp_state_pieces(arena, p, g, 0, r, &n);
+            for (int i = 0; i < n; i++)
+                if (piece[i].home &&
+                    (piece[i].kind == HP_STATE_WEIGHTS || piece[i].kind >= HP_STATE_OPTIMIZER))
+                    own += piece[i].count;
+            if (own > kinds * (share + largest))
+                fail_msg("dp=%d: replica %d saves %lld of %lld elements", dp, r, (long long)own,
+                         (long long)(kinds * p->role[0].trained_elems));
+        }
+        hp_arena_free(arena);
+    }
+}
+
 static void names_are_read_as_they_are_written(void **state) {
     (void)state;
     hp_param param[] = {{.name = "a/7/b"}};
@@ -116,6 +154,7 @@ static void names_are_read_as_they_are_written(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_is_home_once),
+        cmocka_unit_test(replicas_divide_what_they_save),
         cmocka_unit_test(names_are_read_as_they_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
