@@ -32,6 +32,15 @@ static void name_device(const machine_reading *r, hp_device_class *d) {
         hp_device_class_slug(r->device, d->name, sizeof d->name);
 }
 
+/* What a long name loses may be what tells it from another GPU's: "mig", say. */
+static void check_name(machine_reading *r, const hp_device_class *d) {
+    bool sure;
+    const hp_gpu_model *other = hp_gpu_model_find(d->name, d->memory_bytes, &sure);
+    if (other)
+        machine_complain(r, "device \"%.60s\": its name must be shorter: cut to %s it is that of %s",
+                         r->device, d->name, other->device.name);
+}
+
 /* A CPU has no data sheet here: its memory and rates must be given. */
 static void suppose_cpu(const machine_reading *r, hp_machine *like) {
     static const hp_link_class shm = LINK_SHM, tcp = LINK_TCP;
@@ -42,7 +51,7 @@ static void suppose_cpu(const machine_reading *r, hp_machine *like) {
     like->inter = tcp;
 }
 
-static void suppose_gpu(const machine_reading *r, hp_machine *like) {
+static void suppose_gpu(machine_reading *r, hp_machine *like) {
     bool sure;
     const hp_gpu_model *known = hp_gpu_model_find(r->device, r->m.device.memory_bytes, &sure);
     const hp_gpu_model *g = known ? known : hp_gpu_model_nearest(&r->m.device);
@@ -53,6 +62,7 @@ static void suppose_gpu(const machine_reading *r, hp_machine *like) {
     } else {
         hp_device_class_assume(&like->device, g);
         name_device(r, &like->device);
+        check_name(r, &like->device);
         if (*r->device && !gives(r, M_LIKE))
             assumed(like, "device \"%.60s\" is unknown: %s is assumed where nothing is given", r->device,
                     g->device.name);

@@ -195,6 +195,8 @@ static void every_mistake_is_named(void **state) {
         {NODES "h200; nic=2 x fast", "'fast' is neither a rate"},
         {NODES "h200; nic=2 x ib-hrd", "(ib-hdr)"},
         {NODES "h200; nic=200Gb/s", "NICs are K x RATE"},
+        {NODES "some very long name nvidia h100 and mig",
+         "cut to some-very-long-name-nvidia-h100 it is that of h100"},
         {NODES "h200; nic=0 x 200Gb/s", "nic must be a whole number from 1"},
         {NODES "h200; fat-tree 1:2", "a taper is A:B"},
         {NODES "h200; fat-tree 2", "a taper is A:B"},
