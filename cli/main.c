@@ -102,16 +102,17 @@ static int print_short_help(void) {
     return finish(HP_OK);
 }
 
-/* "  networks   gpt moe-gpt dlrm" */
+/* "  networks   moe-gpt, dlrm"; where there are none, nothing. */
 static void print_planned(const char *kind, const char *title) {
-    printf("  %-10s", title);
-    const char *before = " ";
-    for (int i = 0; i < N_LATER; i++)
-        if (!strcmp(later[i].kind, kind)) {
-            printf("%s%s", before, later[i].name);
-            before = ", ";
-        }
-    putchar('\n');
+    int n = 0;
+    for (int i = 0; i < N_LATER; i++) {
+        if (strcmp(later[i].kind, kind) != 0) continue;
+        if (n++)
+            printf(", %s", later[i].name);
+        else
+            printf("  %-10s %s", title, later[i].name);
+    }
+    if (n) putchar('\n');
 }
 
 static int print_help(void) {
@@ -129,7 +130,7 @@ static int print_help(void) {
     printf(
         "\nExit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
         "  65 bad input, 69 missing device or feature, 70 bug or no memory, 73/74 cannot create or write,\n"
-        "  75 please requeue (planned), 124 stalled, 137 a rank died, 128+n signal n\n");
+        "  75 saved, please requeue, 124 stalled, 137 a rank died, 128+n signal n\n");
     return finish(HP_OK);
 }
 
