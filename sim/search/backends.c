@@ -1,7 +1,9 @@
 /* backends.c - one kind of traffic after the other, each kept with the choice that gives the shorter step, then the
- * size of the gradients' buckets, and whether their holders share the update; before all that, where the ranks sit. */
+ * size of the gradients' buckets, and whether their holders share the update; before all that, who shares the tokens, and where the
+ * ranks sit. */
 #include "sim/search/search.h"
 
+#include "plan/graph/summands.h"
 #include "plan/lower/placement.h"
 #include "sim/place/traffic.h"
 
@@ -96,6 +98,43 @@ static hp_status choose_parts(const refiner *r, hp_error *err) {
     return consider(r, &other, err);
 }
 
+/* --- tokens --- */
+
+/* Ranks that share the tokens (seq), in the place of some that share layers, samples, or rows of tiles. Each is simulated: of large
+ * programs that takes too long. */
+static hp_status consider_sequence(const refiner *r, hp_strategy s, int seq, hp_error *err) {
+    static const int32_t WAYS[] = {HP_SEQ_RING, HP_SEQ_A2A};
+    s.seq = seq;
+    for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; i++) {
+        s.seq_by = WAYS[i];
+        HP_TRY(consider(r, &s, err));
+    }
+    return HP_OK;
+}
+
+static hp_status choose_sequence(const refiner *r, hp_error *err) {
+    enum { MOST_TASKS = 200000 };
+    const hp_strategy asked = r->best->strategy;
+    const hp_eval_setup *o = hp_eval_get(r->eval);
+    if (o->mode != HP_MODE_TRAIN || hp_graph_summands(o->graph) == 0 || asked.seq > 1 ||
+        asked.place == HP_PLACE_LIST || r->best->tasks > MOST_TASKS)
+        return HP_OK;
+    for (int seq = 2; seq <= asked.tp; seq *= 2) {
+        hp_strategy other = asked;
+        other.tp = asked.tp / seq;
+        if (asked.tp % seq == 0) HP_TRY(consider_sequence(r, other, seq, err));
+    }
+    for (int seq = 2; seq <= 4 && asked.n_sp == 0 && asked.dp % seq == 0; seq *= 2) {
+        hp_strategy other = asked;
+        other.dp = asked.dp / seq;
+        HP_TRY(consider_sequence(r, other, seq, err));
+    }
+    if (asked.n_sp != 1 || asked.stages != 1 || asked.sp_cols[0] > 1) return HP_OK;
+    hp_strategy other = asked;
+    other.n_sp = 0;
+    return consider_sequence(r, other, asked.sp_rows[0], err);
+}
+
 /* --- places --- */
 
 /* Where ranks sit, once there is more than one node for them. */
@@ -134,6 +173,7 @@ static hp_status choose_seats(const refiner *r, hp_error *err) {
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const refiner r = {eval, arena, depth, e};
+    HP_TRY(choose_sequence(&r, err));
     HP_TRY(choose_places(&r, err));
     HP_TRY(choose_seats(&r, err));
     HP_TRY(choose_backends(&r, err));

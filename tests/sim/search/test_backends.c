@@ -230,6 +230,28 @@ static void a_table_says_its_driver_and_status(void **state) {
     hp_arena_free(arena);
 }
 
+/* What a search does with the best of a text: ranks that share its tokens are among what it tries, and the best of that is kept. */
+static void tokens_are_shared_where_that_is_faster(void **state) {
+    (void)state;
+    static const char *const shares[] = {"tp=4,seq=2:ring", "tp=4,seq=2:a2a", "tp=2,seq=4:ring",
+                                         "tp=2,seq=4:a2a"};
+    world w = make_world("dgx-h100", "gpt:2,512,8,16384,256", 1, 8);
+    hp_error err = {HP_OK, ""};
+    w.setup.device = &hp_devices[HP_DEVICE_CUDA];
+    hp_evaluation e = evaluate(&w, "tp=8");
+    const double before = e.figures.step_s;
+    if (hp_search_backends(hp_eval_new(w.arena, &w.setup), w.arena, HP_EVAL_PLACED, &e, &err) != HP_OK)
+        fail_msg("%s", err.text);
+    assert_true(e.figures.step_s < 0.95 * before);
+    assert_true(e.strategy.seq > 1);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        const double other = step_s(&w, shares[i], "");
+        if (e.figures.step_s > 1.011 * other)
+            fail_msg("%s: %g s, found %g", shares[i], other, e.figures.step_s);
+    }
+    hp_arena_free(w.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_rows_take_equal_steps),
@@ -238,6 +260,7 @@ int main(void) {
         cmocka_unit_test(sums_obey_their_lower_bounds),
         cmocka_unit_test(processors_have_one_back_end),
         cmocka_unit_test(each_kind_goes_to_the_faster_one),
+        cmocka_unit_test(tokens_are_shared_where_that_is_faster),
         cmocka_unit_test(shipped_figures_of_gpus_say_their_status),
         cmocka_unit_test(a_table_says_its_driver_and_status),
     };
