@@ -164,6 +164,7 @@ hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect
     w->remembers = true;
     if (waited_s <= limit_s || hp_now_s() - last_read_s(w) <= limit_s) return HP_WAITED_WAIT;
     *suspect = find_silent(w, &reads);
+    reads |= hp_now_s() - last_read_s(w) <= limit_s; /* it ended while this rank looked */
     return suspect->rank < 0 && reads ? HP_WAITED_AGAIN : HP_WAITED_STALLED;
 }
 

@@ -99,9 +99,39 @@ static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
     unlink(path);
 }
 
+/* The reading ends while the other looks for silence: before it looked it was no time to count from, and after it nobody reads. */
+static void a_rank_that_ends_to_read_while_another_looks_has_its_time(void **state) {
+    (void)state;
+    char path[] = "/tmp/hplan-board-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    hp_error err;
+    hp_watch *reader;
+    pthread_t thread;
+    pthread_barrier_t start;
+    asking me = {.start = &start};
+    pthread_barrier_init(&start, NULL, 2);
+    assert_int_equal(hp_watch_open(path, 0, 2, &me.watch, &err), HP_OK);
+    assert_int_equal(hp_watch_open(path, 1, 2, &reader, &err), HP_OK);
+    hp_watch_reads(reader, true);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &me), 0);
+    pthread_barrier_wait(&start);
+    usleep(80000);
+    hp_watch_beat(reader);
+    hp_watch_reads(reader, false);
+    pthread_join(thread, NULL);
+    assert_int_not_equal(me.verdict, HP_WAITED_STALLED);
+    hp_watch_close(reader);
+    hp_watch_close(me.watch);
+    pthread_barrier_destroy(&start);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_look_together_name_the_stopped_one),
-        cmocka_unit_test(a_rank_that_reads_is_waited_for_as_long_as_rows_come)};
+        cmocka_unit_test(a_rank_that_reads_is_waited_for_as_long_as_rows_come),
+        cmocka_unit_test(a_rank_that_ends_to_read_while_another_looks_has_its_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
