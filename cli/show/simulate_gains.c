@@ -44,9 +44,8 @@ static double estimated_ratio(hp_arena *arena, const simulate_found *f, const ch
 
 /* A hint is not worth the seconds that a large program takes. */
 static double ratio_of(hp_arena *arena, const simulate_found *f, const change *c) {
-    enum { MOST_TASKS = 200000 };
-    return f->list[f->chosen].tasks > MOST_TASKS ? estimated_ratio(arena, f, c)
-                                                 : simulated_ratio(arena, f, c);
+    return f->list[f->chosen].tasks > HP_TRIAL_TASKS ? estimated_ratio(arena, f, c)
+                                                     : simulated_ratio(arena, f, c);
 }
 
 static const char as_precision[] = "--prec ", as_strategy[] = "";

@@ -113,11 +113,10 @@ static hp_status consider_sequence(const refiner *r, hp_strategy s, int seq, hp_
 }
 
 static hp_status choose_sequence(const refiner *r, hp_error *err) {
-    enum { MOST_TASKS = 200000 };
     const hp_strategy asked = r->best->strategy;
     const hp_eval_setup *o = hp_eval_get(r->eval);
     if (o->mode != HP_MODE_TRAIN || hp_graph_summands(o->graph) == 0 || asked.seq > 1 ||
-        asked.place == HP_PLACE_LIST || r->best->tasks > MOST_TASKS)
+        asked.place == HP_PLACE_LIST || r->best->tasks > HP_TRIAL_TASKS)
         return HP_OK;
     for (int seq = 2; seq <= asked.tp; seq *= 2) {
         hp_strategy other = asked;

@@ -31,6 +31,9 @@ typedef struct hp_eval_setup {
     uint64_t seed;
 } hp_eval_setup;
 
+/* Tasks of a program up to which others beside it are simulated for a hint or a refinement: larger ones take seconds each. */
+enum { HP_TRIAL_TASKS = 200000 };
+
 typedef struct hp_eval hp_eval;
 hp_eval *hp_eval_new(hp_arena *arena, const hp_eval_setup *setup);
 const hp_eval_setup *hp_eval_get(const hp_eval *e);

@@ -9,7 +9,7 @@
 hp_question hp_eval_question(const hp_eval *e, const hp_strategy *s, int n_devices);
 
 /* Tasks of the programs that a fix may lower: of one reject among many, and where it is the only answer. */
-enum { HP_FIX_QUICK = 25000, HP_FIX_THOROUGH = 200000 };
+enum { HP_FIX_QUICK = 25000, HP_FIX_THOROUGH = HP_TRIAL_TASKS };
 
 /* How a fix begins that is none. */
 #define HP_FIX_NONE "none found"
