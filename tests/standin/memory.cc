@@ -2,6 +2,7 @@
 #include "tests/standin/space.h"
 #include "tests/standin/kernel.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,23 @@ const char TOUCHED[] =
     "stand-in: somebody used an address of device memory that a GPU alone can follow, or a "
     "kernel one that was no argument of its own\n";
 
+/* A test's own handler knows nothing of streams' threads and would end the process without a word. */
+void say_where(const unsigned char *at) {
+    char line[128];
+    const space &s = memory();
+    const bool real = at >= s.real && at < s.real + space::RANGE;
+    const int n = snprintf(line, sizeof line, "stand-in: error: fault at %p, byte %llx of %s memory\n", at,
+                           (unsigned long long)(real ? at - s.real : 0), real ? "device" : "the host's");
+    void *frame[16];
+    if (write(2, line, (size_t)n) < 0) abort();
+    backtrace_symbols_fd(frame, backtrace(frame, 16), 2);
+}
+
 void on_fault(int signal, siginfo_t *info, void *) {
     const unsigned char *at = (const unsigned char *)info->si_addr;
     const space &s = memory();
     if (at >= s.fake && at < s.fake + space::RANGE && write(2, TOUCHED, sizeof TOUCHED - 1) < 0) abort();
+    say_where(at);
     sigaction(signal, &s.before, nullptr); /* the instruction is tried again */
 }
 
@@ -40,11 +54,21 @@ int new_file() {
 } // namespace
 
 space::space() : file(new_file()), fake(reserve(-1)), real(reserve(file)) {
-    struct sigaction act = {};
-    act.sa_sigaction = on_fault;
-    act.sa_flags = SA_SIGINFO;
-    sigaction(SIGSEGV, &act, &before);
+    void *frame[1];
+    backtrace(frame, 1); /* loads what it needs, which a handler may not */
     publish();
+}
+
+void standin_catch_faults() {
+    space &s = memory();
+    const std::lock_guard<std::mutex> hold(s.lock);
+    struct sigaction now, ours = {};
+    ours.sa_sigaction = on_fault;
+    ours.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, nullptr, &now);
+    if (now.sa_sigaction == on_fault) return;
+    s.before = now;
+    sigaction(SIGSEGV, &ours, nullptr);
 }
 
 /* For gpu_mpi.c, which sees nothing else of the stand-in. */
@@ -130,6 +154,7 @@ void standin_check_pointer(const void *p) {
 /* As close to the end of its pages as lines allow. */
 cudaError_t cudaMalloc(void **at, size_t bytes) {
     STANDIN_ENTER(true);
+    standin_catch_faults();
     const size_t limit = standin_bytes(), lines = whole(bytes, LINE), pages = whole(bytes, space::PAGE);
     space &s = memory();
     const std::lock_guard<std::mutex> hold(s.lock);

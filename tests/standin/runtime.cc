@@ -57,6 +57,7 @@ static void stream_main(cudaStream_t s) {
     standin_work w;
     while (take(s, w)) {
         if (w.run) {
+            standin_catch_faults();
             pause_a_little();
             w.run();
         }

@@ -97,6 +97,8 @@ bool standin_captured_record(cudaStream_t stream, cudaEvent_t event, bool extern
 /* memory.cc */
 bool standin_is_device(const void *p);
 bool standin_is_pinned(const void *p);
+/* Says where the process touched memory it may not, from any thread; a test's handler may have come in between. */
+void standin_catch_faults();
 void *standin_real(const void *p);                   /* where the device's bytes are; else p */
 bool standin_in_memory(const void *p, size_t bytes); /* device memory that was allocated, as a whole */
 

@@ -19,7 +19,7 @@ struct space {
     std::map<size_t, size_t> device;        /* offset, bytes */
     std::map<const void *, size_t> pinned;  /* address, bytes */
     std::map<size_t, struct opened> opened; /* offset: other processes' memory, in `device` as well */
-    struct sigaction before;
+    struct sigaction before = {};
     space();
     /* Offset of byte `begin` in so many new pages; 0: no address is left. The lock is held, as below. */
     size_t take(size_t pages, size_t begin);
