@@ -37,7 +37,7 @@ end_of() {
       [ "$hurried" = "$restarts" ] || scontrol update JobId="$1" StartTime=now+5 || true
       hurried=$restarts
       ;;
-    *JobState=PENDING* | *JobState=RUNNING* | *JobState=COMPLETING* | *JobState=CONFIGURING*) ;;
+    *JobState=PENDING* | *JobState=RUNNING* | *JobState=COMPLETING* | *JobState=CONFIGURING* | *JobState=SIGNALING*) ;;
     *) die "job $1: $state" ;;
     esac
     case $state in *JobState=COMPLETED*) ;; *) ended=0 ;; esac

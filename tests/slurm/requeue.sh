@@ -26,6 +26,7 @@ end_of "$job"
 restarts=$(scontrol -o show job "$job" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p')
 [ "$restarts" -ge 1 ] || die "the job was over before its time: STEPS=$((10 * steps)) $0"
 cmp whole.st parts.st || die "other weights than those of a run without a break"
+grep -q 'could not be queued again' "cnn-$job.log" && die "it was queued again, and said that it could not be"
 for attempt in $(seq 0 "$restarts"); do
   [ -s "cnn-$attempt.db" ] || die "attempt $attempt left no trace"
 done
