@@ -466,7 +466,7 @@ hp_status comm_law_sweep(hp_comm *comm, const comm_room *room, int backend, int 
 }
 
 comm_room comm_room_new(const hp_memory_ops *memory) {
-    comm_room room = {.bytes = 256 << 20};
+    comm_room room = {.bytes = 64 << 20};
     HP_ASSERT(hp_memory_open(memory, NULL, &room.memory, NULL) == HP_OK);
     HP_ASSERT(memory->alloc(&room.memory, room.bytes, (void **)&room.at, NULL) == HP_OK);
     return room;
