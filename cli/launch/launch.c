@@ -28,7 +28,7 @@
 static const double GRACE_S = 8;
 /* Ranks notice one of them that does not move after 10 s, and say what they wait for, which may take them a while; all of them, the
  * only one, or their launcher nobody but hplan notices. A process may wait long for its disk, and go on. */
-static const double AFTER_DEADLINE_S = 5, SILENT_S = 2, LOOK_EVERY_S = 1;
+static const double AFTER_DEADLINE_S = 2.5, SILENT_S = 2, LOOK_EVERY_S = 1;
 static const struct {
     hp_process_state state;
     double limit_s; /* without --deadline */
