@@ -146,8 +146,14 @@ endforeach()
 add_test(NAME hosts COMMAND bash ${CMAKE_SOURCE_DIR}/tests/hosts/check.sh)
 set_tests_properties(hosts PROPERTIES LABELS "cli;hosts" TIMEOUT 400 PROCESSORS 2 SKIP_RETURN_CODE 77
   ENVIRONMENT "HPLAN=$<TARGET_FILE:hplan>;HPLAN_SOURCE=${CMAKE_SOURCE_DIR}")
-# a whole epoch on two ranks, which wait for each other at every step: nothing beside it
+# a whole epoch on two ranks, which wait for each other at every step, and up to eight ranks that wait for each other all the time, each
+# wait as long as another program's turn on the core: nothing beside them
 set_tests_properties(cli_readme PROPERTIES PROCESSORS 2)
+foreach(test exec/comm/comm exec/comm/collectives exec/comm/shm standin/nccl_collectives)
+  if(TEST ${test})
+    set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+  endif()
+endforeach()
 add_test(NAME cuda_link COMMAND bash ${CMAKE_SOURCE_DIR}/tests/cli/cuda_link.sh)
 set_tests_properties(cuda_link PROPERTIES LABELS cli TIMEOUT 400 SKIP_RETURN_CODE 77)
 # cuDNN compiles some kernels at run time, for which it wants to find the driver's library: the toolkit's stub
