@@ -63,8 +63,8 @@ typedef struct kind {
     const char *folder;  /* to go to */
     const char *attempt; /* number of this attempt */
     const char *launch;  /* words of `hplan run` */
-    /* Into the queue once more, within an if; NULL: nobody queues it. Slurm ends the script meanwhile: its own end could be taken
-     * for that of the next attempt. */
+    /* Into the queue once more, within an if; NULL: nobody queues it. Slurm ends what runs of the script meanwhile, by SIGTERM, which
+     * then may be what asks for it, or waits: the script's own end could be taken for that of the next attempt. */
     const char *again;
     /* Is this job, which was told to end and has saved, to make room for another? Slurm queues what it kills, and a job that saves and ends in the
      * time that it is left (GraceTime) has failed: that is for the script to queue. NULL: cannot be asked. */
@@ -74,7 +74,9 @@ typedef struct kind {
 
 static const kind kinds[] = {
     {"slurm", slurm_head, "cd \"${SLURM_SUBMIT_DIR:-.}\" || exit 1\n", "${SLURM_RESTART_COUNT:-0}",
-     " --launcher srun", "scontrol requeue \"$SLURM_JOB_ID\" && sleep 60",
+     " --launcher srun",
+     "(trap '' TERM && exec scontrol requeue \"$SLURM_JOB_ID\") && { [ \"$signalled\" = 1 ] || sleep 60 || "
+     ":; }",
      "scontrol -o show job \"$SLURM_JOB_ID\" | grep -q 'JobState=RUNNING .*PreemptTime=[0-9]'", false},
     {"pbs", pbs_head, "cd \"${PBS_O_WORKDIR:-.}\" || exit 1\n", "${PBS_JOBID:-0}",
      " --launcher mpirun --hostfile \"$PBS_NODEFILE\"", "qsub \"$0\"", NULL, true},
@@ -122,7 +124,6 @@ static void go_on(writer *w, const kind *k) {
     if (k->again)
         ADD(w,
             "if [ \"$status\" = 75 ] && [ \"$again\" = 1 ]; then\n"
-            "  trap '' TERM # being queued again ends what runs, before this is told so\n"
             "  if %s; then exit 0; fi\n"
             "  echo \"the run is saved in $saved but the job could not be queued again: submit it once "
             "more\" >&2\nfi\n",
