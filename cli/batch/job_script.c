@@ -123,8 +123,7 @@ static void go_on(writer *w, const kind *k) {
             k->makes_room);
     if (k->again)
         ADD(w,
-            "if [ \"$status\" = 75 ] && [ \"$again\" = 1 ]; then\n"
-            "  if %s; then exit 0; fi\n"
+            "if [ \"$status\" = 75 ] && [ \"$again\" = 1 ]; then\n  if %s; then exit 0; fi\n"
             "  echo \"the run is saved in $saved but the job could not be queued again: submit it once "
             "more\" >&2\nfi\n",
             k->again);

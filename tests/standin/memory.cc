@@ -23,8 +23,9 @@ void say_where(const unsigned char *at) {
     char line[128];
     const space &s = memory();
     const bool real = at >= s.real && at < s.real + space::RANGE;
-    const int n = snprintf(line, sizeof line, "stand-in: error: fault at %p, byte %llx of %s memory\n", at,
-                           (unsigned long long)(real ? at - s.real : 0), real ? "device" : "the host's");
+    int n = snprintf(line, sizeof line, "stand-in: error: fault at %p", at);
+    if (real) n += snprintf(line + n, sizeof line - n, ", byte %zx of device memory", (size_t)(at - s.real));
+    line[n++] = '\n';
     void *frame[16];
     if (write(2, line, (size_t)n) < 0) abort();
     backtrace_symbols_fd(frame, backtrace(frame, 16), 2);

@@ -11,6 +11,12 @@
 
 enum { RANKS = 4, STOPPED = 2, TASK = 7, ITER = 5 };
 
+static void new_file(char *template) {
+    const int fd = mkstemp(template);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
 typedef struct asking {
     hp_watch *watch;
     pthread_barrier_t *start;
@@ -30,9 +36,7 @@ static void *ask(void *self) {
 static void ranks_that_look_together_name_the_stopped_one(void **state) {
     (void)state;
     char path[] = "/tmp/hplan-board-XXXXXX";
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
+    new_file(path);
     hp_error err;
     pthread_t thread[RANKS];
     pthread_barrier_t start;
@@ -65,9 +69,7 @@ static void ranks_that_look_together_name_the_stopped_one(void **state) {
 static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
     (void)state;
     char path[] = "/tmp/hplan-board-XXXXXX";
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
+    new_file(path);
     hp_error err;
     hp_suspect who;
     hp_watch *me, *reader;
@@ -103,9 +105,7 @@ static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
 static void a_rank_that_ends_to_read_while_another_looks_has_its_time(void **state) {
     (void)state;
     char path[] = "/tmp/hplan-board-XXXXXX";
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
+    new_file(path);
     hp_error err;
     hp_watch *reader;
     pthread_t thread;
