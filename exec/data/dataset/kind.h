@@ -10,6 +10,7 @@ typedef struct hp_dataset_kind {
     const char *name;
     bool images;   /* samples are image files */
     bool one_file; /* samples are parts of one image, which is read from its top to its bottom */
+    bool computed; /* no pixel costs another: several handles can share a sample */
     /* Is --data `name` of this kind? The first kind in the list that says so opens it. */
     bool (*accepts)(const char *name);
     /* Sets count and self; close is called even after an error. */

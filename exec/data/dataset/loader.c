@@ -1,7 +1,8 @@
 /* loader.c - reads boxes of batches from a data set; see loader.h for which sample goes where.
  *
  * Samples do not depend on each other: several threads read those of one call, each with its own handle of the
- * data. The handle is chosen by the sample's place in the batch, so that the strips of an image, read one
+ * data; where there are more threads, and rows of an image cost nothing but their own pixels, each reads some of
+ * its rows. The handle is chosen by the sample's place in the batch, so that the strips of an image, read one
  * after the other, find its file open. */
 #include "exec/data/dataset/loader.h"
 
@@ -36,7 +37,8 @@ hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *
                        o->data->o.name, (long long)count, (long long)batch, (long long)count);
     hp_loader *l = hp_zeroed(1, sizeof *l);
     const int64_t samples = o->program->micro * o->program->micro_batch; /* of this replica */
-    const int32_t most = o->threads < samples ? o->threads : (int32_t)samples, threads = most > 1 ? most : 1;
+    const bool share = o->data->kind->computed || o->threads < samples;
+    const int32_t most = share ? o->threads : (int32_t)samples, threads = most > 1 ? most : 1;
     l->o = *o;
     l->steps = o->eval ? (count + batch - 1) / batch : count / batch;
     l->handle = hp_zeroed((size_t)threads, sizeof *l->handle);
@@ -75,53 +77,65 @@ static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
         l->o.data, l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position);
 }
 
-/* What one call reads: a box of each of its samples, of `bytes` bytes. */
+/* What one call reads: a box of each of its samples, of `bytes` bytes, in pieces of some rows. */
 typedef struct reading {
     hp_loader *l;
-    hp_status (*read)(const struct reading *r, hp_dataset *d, int64_t index, void *to, hp_error *err);
+    hp_status (*read)(const struct reading *r, hp_dataset *d, int64_t index, int32_t piece, unsigned char *to,
+                      hp_error *err);
     const hp_box *box;
     hp_dtype dtype; /* of images */
     int64_t step;
     int64_t first; /* place in the batch of the micro-batch's sample 0, among this replica's */
     unsigned char *to;
     size_t bytes;
-    int32_t lanes; /* threads among which the samples are dealt */
+    int32_t pieces; /* of a sample */
+    int32_t lanes;  /* threads among which the pieces are dealt */
 } reading;
 
-static hp_status read_image(const reading *r, hp_dataset *d, int64_t index, void *to, hp_error *err) {
-    if (index >= 0) return hp_dataset_read(d, index, r->box, r->dtype, to, err);
-    memset(to, 0, r->bytes);
+static hp_status read_image(const reading *r, hp_dataset *d, int64_t index, int32_t piece, unsigned char *to,
+                            hp_error *err) {
+    const int64_t rows = hp_box_len(r->box, HP_AXIS_H), first = rows * piece / r->pieces,
+                  end = rows * (piece + 1) / r->pieces;
+    const size_t row = r->bytes / (size_t)rows;
+    hp_box box = *r->box;
+    box.lo[HP_AXIS_H] = r->box->lo[HP_AXIS_H] + (int32_t)first;
+    box.hi[HP_AXIS_H] = r->box->lo[HP_AXIS_H] + (int32_t)end;
+    to += (size_t)first * row;
+    if (index >= 0) return hp_dataset_read(d, index, &box, r->dtype, to, err);
+    memset(to, 0, (size_t)(end - first) * row);
     return HP_OK;
 }
 
-static hp_status read_labels(const reading *r, hp_dataset *d, int64_t index, void *to, hp_error *err) {
-    int32_t *labels = to;
+static hp_status read_labels(const reading *r, hp_dataset *d, int64_t index, int32_t piece, unsigned char *to,
+                             hp_error *err) {
+    int32_t *labels = (int32_t *)(void *)to;
+    (void)piece;
     if (index >= 0) return hp_dataset_labels(d, index, r->box, labels, err);
     for (size_t k = 0; k < r->bytes / sizeof *labels; k++) labels[k] = HP_LABEL_IGNORED;
     return HP_OK;
 }
 
-/* Every lanes-th sample from the lane's first on, up to one that fails. */
+/* Every lanes-th piece from the lane's first on, up to one that fails. */
 static void read_lane(void *self, int thread, int lane) {
     (void)thread;
     const reading *r = self;
     const hp_loader *l = r->l;
     const int64_t replica = (int64_t)l->o.replica * l->o.program->micro * l->o.program->micro_batch;
-    const int32_t begin = r->box->lo[HP_AXIS_N], end = r->box->hi[HP_AXIS_N];
+    const int32_t begin = r->box->lo[HP_AXIS_N], all = hp_box_len(r->box, HP_AXIS_N) * r->pieces;
     outcome *o = &l->outcome[lane];
     *o = (outcome){.status = HP_OK};
-    for (int32_t i = begin + lane; i < end && o->status == HP_OK; i += r->lanes) {
-        o->sample = i;
-        o->status =
-            r->read(r, l->handle[(r->first + i) % l->n], sample_at(l, r->step, replica + r->first + i),
-                    r->to + (size_t)(i - begin) * r->bytes, &o->err);
+    for (int32_t i = lane; i < all && o->status == HP_OK; i += r->lanes) {
+        const int64_t sample = begin + i / r->pieces, handle = r->first * r->pieces + begin * r->pieces + i;
+        o->sample = (int32_t)sample;
+        o->status = r->read(r, l->handle[handle % l->n], sample_at(l, r->step, replica + r->first + sample),
+                            i % r->pieces, r->to + (size_t)(sample - begin) * r->bytes, &o->err);
     }
 }
 
 /* Reads with up to `threads` threads. The error is that of the first sample that fails, whoever reads it. */
 static hp_status read_samples(reading *r, int32_t threads, hp_error *err) {
     const outcome *of = r->l->outcome, *first = NULL;
-    const int32_t count = hp_box_len(r->box, HP_AXIS_N);
+    const int32_t count = hp_box_len(r->box, HP_AXIS_N) * r->pieces;
     r->lanes = count < threads ? count : threads;
     hp_parallel_for(r->lanes, r->lanes, read_lane, r);
     for (int32_t k = 0; k < r->lanes; k++)
@@ -131,17 +145,26 @@ static hp_status read_samples(reading *r, int32_t threads, hp_error *err) {
     return first->status;
 }
 
+/* Pieces of at least a mebibyte of pixels, no more than there are threads for. */
+static int32_t pieces_of(const hp_loader *l, const hp_box *box) {
+    const int32_t samples = hp_box_len(box, HP_AXIS_N), rows = hp_box_len(box, HP_AXIS_H);
+    const int64_t large = hp_box_elems(box) / samples >> 20, spare = l->n / samples,
+                  most = large < spare ? large : spare, pieces = most < rows ? most : rows;
+    return l->o.data->kind->computed && pieces > 1 ? (int32_t)pieces : 1;
+}
+
 hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                                const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err) {
-    reading r = {.l = l, .step = step, .first = (int64_t)micro * l->o.program->micro_batch};
+    reading r = {.l = l, .step = step, .first = (int64_t)micro * l->o.program->micro_batch, .pieces = 1};
     if (x && !hp_box_empty(x_box)) {
         r.read = read_image, r.box = x_box, r.dtype = dtype, r.to = x;
+        r.pieces = pieces_of(l, x_box);
         r.bytes =
             (size_t)(hp_box_elems(x_box) / hp_box_len(x_box, HP_AXIS_N)) * (size_t)hp_dtype_bytes(dtype);
         HP_TRY(read_samples(&r, l->n, err));
     }
     if (!labels || hp_box_empty(label_box)) return HP_OK;
-    r.read = read_labels, r.box = label_box, r.to = (unsigned char *)labels;
+    r.read = read_labels, r.box = label_box, r.to = (unsigned char *)labels, r.pieces = 1;
     r.bytes = (size_t)hp_dataset_label_count(l->o.data, label_box) * sizeof *labels;
     return read_samples(&r, hp_dataset_maps(l->o.data) ? l->n : 1, err); /* a class is there, a map is read */
 }

@@ -85,6 +85,7 @@ static void close_synthetic(hp_dataset *d) {
 
 const hp_dataset_kind hp_dataset_synthetic = {
     .name = "synthetic",
+    .computed = true,
     .accepts = accepts_name,
     .open = open_synthetic,
     .size = size,

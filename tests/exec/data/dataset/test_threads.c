@@ -344,6 +344,41 @@ static void numbers_of_16_bits_are_the_rounded_ones(void **state) {
     }
 }
 
+/* Generated ones: more threads than samples. */
+static void rows_of_a_large_image_are_shared_by_threads(void **state) {
+    (void)state;
+    enum { SIDE = 1400, SAMPLES = 2 };
+    static const hp_dtype types[] = {HP_F32, HP_BF16, HP_U8};
+    const hp_program p = {.dtype = HP_F32, .dp = 1, .micro = 2, .batch = 2 * SAMPLES, .micro_batch = SAMPLES};
+    atomic_int beats[TEAMS];
+    for (uint64_t k = 0; k < law_cases(6); k++) {
+        const hp_dtype dtype = types[k % 3];
+        const hp_box box = {{draw(k, 1, 2), draw(k, 2, 300), draw(k, 3, 300), 0},
+                            {SAMPLES, SIDE - draw(k, 4, 300), SIDE - draw(k, 5, 300), 3}};
+        const size_t bytes = (size_t)(hp_box_elems(&box) * hp_dtype_bytes(dtype));
+        unsigned char *x[TEAMS];
+        for (int i = 0; i < TEAMS; i++) {
+            hp_data_options o = hp_data_options_default();
+            hp_dataset *d = NULL;
+            hp_loader *l = NULL;
+            beats[i] = 0;
+            o.name = "synthetic", o.image_h = o.image_w = SIDE, o.image_c = 3, o.classes = CLASSES, o.seed = k;
+            o.pulse = (hp_pulse){beat, &beats[i]};
+            assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
+            const hp_loader_options lo = {.data = d, .program = &p, .threads = THREADS[i]};
+            assert_int_equal(hp_loader_open(&lo, &l, NULL), HP_OK);
+            x[i] = malloc(bytes);
+            memset(x[i], i, bytes);
+            assert_int_equal(hp_loader_read_typed(l, (int64_t)k, 1, x[i], dtype, &box, NULL, NULL, NULL), HP_OK);
+            assert_memory_equal(x[i], x[0], bytes);
+            hp_loader_close(l);
+            hp_dataset_close(d);
+        }
+        assert_true(atomic_load(&beats[TEAMS - 1]) > atomic_load(&beats[0]));
+        for (int i = 0; i < TEAMS; i++) free(x[i]);
+    }
+}
+
 static int start_decoders(void **state) {
     (void)state;
     const hp_decoder_limits limits = hp_decoder_limits_default();
@@ -364,6 +399,7 @@ int main(void) {
         IN_SCRATCH(the_first_error_is_that_of_the_lowest_sample),
         IN_SCRATCH(threads_beat_and_share_the_limit_of_open_files),
         IN_SCRATCH(numbers_of_16_bits_are_the_rounded_ones),
+        IN_SCRATCH(rows_of_a_large_image_are_shared_by_threads),
     };
     return cmocka_run_group_tests(tests, start_decoders, stop_decoders);
 }
