@@ -1,7 +1,7 @@
 /* map.cu - pixels made of other pixels: padding, maximum and mean over windows, interpolation, softmax
  * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.inc,
- * plan/graph/resample.h). A thread makes an element; neighbours in a warp are channels, so that reads lie side by
- * side. */
+ * plan/graph/resample.h). A thread makes an element, of maxima up to 16 channels; neighbours in a warp are channels, so
+ * that reads lie side by side. */
 #include "exec/cuda/infer/kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
@@ -57,40 +57,51 @@ static __global__ void pad_map(hp_cuda_map m) {
 
 /* --- maximum --- */
 
-/* The largest byte is the largest number. */
-static __device__ inline int32_t largest_byte(const hp_cuda_map &m, const Spot &o) {
+/* The largest byte is the largest number. V neighbouring channels. */
+template <int V>
+static __device__ inline Pack<uint8_t, V> largest_bytes(const hp_cuda_map &m, const Spot &o) {
     const hp_shape &s = m.shape;
-    int32_t most = 0;
+    Pack<uint8_t, V> most = {};
     for (int32_t ky = 0; ky < s.kh; ky++)
         for (int32_t kx = 0; kx < s.kw; kx++) {
             const int32_t y = o.y * s.sh - s.ph + ky * s.dh, x = o.x * s.sw - s.pw + kx * s.dw;
             if (y < 0 || x < 0 || y >= s.ih || x >= s.iw) continue;
-            const int32_t q = ((const uint8_t *)m.x)[input_at(s, o.n, y, x, o.c)];
-            most = q > most ? q : most;
+            const Pack<uint8_t, V> q = pack_at<uint8_t, V>(m.x, input_at(s, o.n, y, x, o.c));
+            for (int k = 0; k < V; k++) most.at[k] = q.at[k] > most.at[k] ? q.at[k] : most.at[k];
         }
     return most;
 }
 
-static __device__ inline float largest(const hp_cuda_map &m, const Spot &o) {
+template <int V>
+static __device__ inline void largest(const hp_cuda_map &m, const Spot &o, float (&most)[V]) {
     const hp_shape &s = m.shape;
-    float most = -INFINITY;
+    for (int k = 0; k < V; k++) most[k] = -INFINITY;
     for (int32_t ky = 0; ky < s.kh; ky++)
         for (int32_t kx = 0; kx < s.kw; kx++) {
             const int32_t y = o.y * s.sh - s.ph + ky * s.dh, x = o.x * s.sw - s.pw + kx * s.dw;
             if (y < 0 || x < 0 || y >= s.ih || x >= s.iw) continue;
-            const float v = number_at(m, input_at(s, o.n, y, x, o.c));
-            most = v > most ? v : most;
+            float v[V];
+            load_as<V>(v, m.x, input_at(s, o.n, y, x, o.c), m.of);
+            for (int k = 0; k < V; k++) most[k] = v[k] > most[k] ? v[k] : most[k];
         }
-    return most;
 }
 
-static __global__ void max_map(hp_cuda_map m) {
-    for (int64_t i = thread_index(); i < elements(m.shape); i += all_threads()) {
-        const Spot o = spot_of(m.shape, i);
-        if (m.recode.there)
-            ((uint8_t *)m.y)[i] = m.recode.byte[largest_byte(m, o)];
-        else
-            put_number(m, i, largest(m, o));
+template <int V> static __global__ void max_map(hp_cuda_map m) {
+    for (int64_t i = thread_index(); i < elements(m.shape) / V; i += all_threads()) {
+        float most[V];
+        largest<V>(m, spot_of(m.shape, i * V), most);
+        store_as<V>(m.y, i * V, most, m.put);
+    }
+}
+
+template <int V> static __global__ void max_bytes(hp_cuda_map m) {
+    __shared__ uint8_t table[256];
+    table[threadIdx.x] = m.recode.byte[threadIdx.x];
+    __syncthreads();
+    for (int64_t i = thread_index(); i < elements(m.shape) / V; i += all_threads()) {
+        Pack<uint8_t, V> q = largest_bytes<V>(m, spot_of(m.shape, i * V));
+        for (int k = 0; k < V; k++) q.at[k] = table[q.at[k]];
+        *reinterpret_cast<Pack<uint8_t, V> *>((uint8_t *)m.y + i * V) = q;
     }
 }
 
@@ -244,8 +255,23 @@ cudaError_t hp_cuda_pad_map(const hp_cuda_map *m, cudaStream_t s) {
     return HP_LAUNCH(pad_map, blocks_for(elements_of(m)), THREADS, s, *m);
 }
 
+static uintptr_t bytes_of(int elements, const hp_qparams &q) {
+    return (uintptr_t)elements * (q.dtype == HP_U8 ? 1 : q.dtype == HP_F32 ? 4 : 2);
+}
+
+/* Can V neighbouring channels be taken at a time? */
+static bool in_packs_of(const hp_cuda_map *m, int v) {
+    return m->shape.ic % v == 0 && m->shape.oc % v == 0 && (uintptr_t)m->x % bytes_of(v, m->of) == 0 &&
+           (uintptr_t)m->y % bytes_of(v, m->put.to) == 0;
+}
+
 cudaError_t hp_cuda_max_map(const hp_cuda_map *m, cudaStream_t s) {
-    return HP_LAUNCH(max_map, blocks_for(elements_of(m)), THREADS, s, *m);
+    const int64_t n = elements_of(m);
+    if (m->recode.there && in_packs_of(m, 16))
+        return HP_LAUNCH(max_bytes<16>, blocks_for(n / 16), THREADS, s, *m);
+    if (m->recode.there) return HP_LAUNCH(max_bytes<1>, blocks_for(n), THREADS, s, *m);
+    if (in_packs_of(m, 4)) return HP_LAUNCH(max_map<4>, blocks_for(n / 4), THREADS, s, *m);
+    return HP_LAUNCH(max_map<1>, blocks_for(n), THREADS, s, *m);
 }
 
 cudaError_t hp_cuda_mean_map(const hp_cuda_map *m, cudaStream_t s) {
