@@ -45,6 +45,16 @@ struct lane {
     int fiber;
 };
 
+/* Copies that a thread has begun, and has not waited for. */
+struct copies {
+    struct copy {
+        void *to;
+        const void *from;
+    };
+    std::vector<copy> open; /* not committed */
+    std::vector<std::vector<copy>> group;
+};
+
 struct warp {
     unsigned exists, gone;
     unsigned char pending[32 * STANDIN_SLOT], shown[32 * STANDIN_SLOT];
@@ -65,8 +75,9 @@ struct runner { /* of one stream's thread */
     place home;
     const std::function<void()> *thread;
     int n, started, gone, at_block;
-    bool backwards;
+    bool backwards, late;
     std::vector<lane> lanes;
+    std::vector<copies> copying; /* late ones, by lane */
     std::vector<warp> warps;
     std::vector<std::unique_ptr<fiber>> fibers;
     std::vector<int> ready, idle; /* lanes, taken from the end; fibers */
@@ -210,6 +221,8 @@ void fiber_main() {
             r->lanes[(size_t)lane] = {READY, 0, me};
             threadIdx = place_of(lane);
             (*r->thread)();
+            standin_copies_commit();
+            standin_copies_wait(0);
             end_lane(r, lane);
         }
         r->fibers[(size_t)r->current]->lane = -1;
@@ -244,6 +257,7 @@ int some_fiber(runner *r) {
 void begin_block(runner *r) {
     r->started = r->gone = r->at_block = 0;
     r->lanes.assign((size_t)r->n, lane{UNBORN, 0, -1});
+    r->copying.resize((size_t)r->n);
     r->warps.resize((size_t)(r->n + 31) / 32);
     for (size_t w = 0; w < r->warps.size(); w++) {
         const int left = r->n - 32 * (int)w;
@@ -286,6 +300,7 @@ void standin_run_grid(dim3 grid, dim3 block, const std::function<void()> &thread
         const uint64_t b = draw & 1 ? n - 1 - i : i;
         blockIdx = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
         r->backwards = ((draw >> 1) + b) & 1;
+        r->late = ((draw >> 2) + b / 2) & 1;
         run_block(r);
     }
 }
@@ -325,4 +340,33 @@ void standin_check_lane(int from, unsigned mask) {
     fprintf(stderr, "stand-in: thread (%u, %u, %u) asks lane %d of its warp, which does not take part\n",
             threadIdx.x, threadIdx.y, threadIdx.z, from);
     abort();
+}
+
+/* --- copies under way --- */
+
+void standin_copy_16(void *to, const void *from) {
+    if ((uintptr_t)to % 16 || (uintptr_t)from % 16) {
+        fprintf(stderr, "stand-in: a copy of 16 bytes from %p to %p, which are not aligned to them\n", from,
+                to);
+        abort();
+    }
+    runner *r = mine.get();
+    if (r->late)
+        r->copying[(size_t)my_lane(r)].open.push_back({to, from});
+    else
+        memcpy(to, from, 16);
+}
+
+void standin_copies_commit() {
+    copies &c = mine->copying[(size_t)my_lane(mine.get())];
+    c.group.push_back(std::move(c.open));
+    c.open.clear();
+}
+
+void standin_copies_wait(int newest) {
+    copies &c = mine->copying[(size_t)my_lane(mine.get())];
+    const size_t done = c.group.size() > (size_t)newest ? c.group.size() - (size_t)newest : 0;
+    for (size_t i = 0; i < done; i++)
+        for (const copies::copy &one : c.group[i]) memcpy(one.to, one.from, 16);
+    c.group.erase(c.group.begin(), c.group.begin() + (long)done);
 }

@@ -45,6 +45,12 @@ int standin_lane();
 /* Ends the process: the kernel uses a lane that is not there. */
 void standin_check_lane(int lane, unsigned mask);
 
+/* exec/cuda/runtime/copies.h: done at once in some blocks, in others when the thread waits for them: a kernel that reads too early, or
+ * copies onto what is still read, is wrong in one of the two. */
+void standin_copy_16(void *shared, const void *from);
+void standin_copies_commit();
+void standin_copies_wait(int newest);
+
 template <typename T> T standin_shuffle(unsigned mask, T mine, int from) {
     static_assert(sizeof(T) <= STANDIN_SLOT, "wider than a register");
     T theirs;

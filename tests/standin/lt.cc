@@ -47,7 +47,8 @@ static void compute(const hp_lt_plan &plan, const hp_dnn_data &at) {
         standin_numbers(second, p.kind == HP_LT_WGRAD ? p.m * p.k : p.n * p.k, p.dtype, tf32);
     const float *bias = (const float *)at.bias;
     if (plan.workspace) memset(at.workspace, 0xff, (size_t)plan.workspace);
-    if (forward) multiply(p, {f.data(), p.k, 1}, {s.data(), 1, p.k}, p.m, p.k, p.n, bias, at.y);
+    const matrix weights = p.inputs_first ? matrix{s.data(), p.n, 1} : matrix{s.data(), 1, p.k};
+    if (forward) multiply(p, {f.data(), p.k, 1}, weights, p.m, p.k, p.n, bias, at.y);
     if (p.kind == HP_LT_DGRAD) multiply(p, {f.data(), p.n, 1}, {s.data(), p.k, 1}, p.m, p.n, p.k, bias, at.x);
     if (p.kind == HP_LT_WGRAD) multiply(p, {f.data(), 1, p.n}, {s.data(), p.k, 1}, p.n, p.m, p.k, bias, at.w);
 }

@@ -160,6 +160,10 @@ static void matrix_has_the_cpus_numbers(matrix_cell *m, tally *all) {
     fill_tensors(m, HP_F32);
     matrix_part p = {.out = some_output(c)};
     if (hp_box_empty(&p.out)) return;
+    if (layer_of(m)->dynamic) { /* it reads all of its input: groups are not cut from each other */
+        p.out.lo[HP_AXIS_C] = 0;
+        p.out.hi[HP_AXIS_C] = c->s.tensor[layer_of(m)->out].c;
+    }
     prepare_matrix_part(m, &p, ON_CPU);
     const hp_box in = hp_box_whole(&c->s.g, 0, c->s.samples),
                  out = hp_box_whole(&c->s.g, layer_of(m)->out, c->s.samples);

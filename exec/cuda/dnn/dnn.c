@@ -139,6 +139,7 @@ static hp_dnn_conv alone(hp_dnn_conv c) {
 static hp_status find_engines(hp_dnn_plan *p, const hp_dnn_conv *c, int64_t limit, hp_error *err) {
     hp_dnn_piece *piece = NULL;
     HP_TRY(hp_dnn_split(c, limit, &piece, &p->n, err));
+    HP_ASSERT(p->n > 0);
     p->part = calloc((size_t)p->n, sizeof *p->part);
     HP_ASSERT(p->part);
     hp_status s = HP_OK;
@@ -198,12 +199,18 @@ static hp_status find_fitting(hp_dnn_plan *p, const hp_dnn_conv *c, hp_error *er
     return s;
 }
 
+/* Is a plan of the convolution alone better than one with all that follows? With a sum among that, but for the
+ * generic engine, always. */
+static bool is_better(const hp_dnn_plan *unfused, const hp_dnn_conv *asked) {
+    return asked->add ? !generic(unfused) : !last_resort(unfused);
+}
+
 /* The convolution alone, where that is better than what there is of it with all that follows. */
 static hp_status find_alone(hp_dnn_plan *p, hp_status with, hp_error *err) {
     const hp_dnn_conv plain = alone(p->asked);
     hp_dnn_plan unfused = {.d = p->d, .cap = p->cap};
     const hp_status s = find_fitting(&unfused, &plain, err);
-    if (s == HP_OK && (with != HP_OK || !last_resort(&unfused))) {
+    if (s == HP_OK && (with != HP_OK || is_better(&unfused, &p->asked))) {
         take_parts(p, &unfused);
         p->fused = false;
         return HP_OK;

@@ -84,12 +84,13 @@ static hp_status describe(hp_lt_plan *p, bool transpose_a, bool transpose_b, hp_
     return p->p.bias ? set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &bias, sizeof bias, err) : HP_OK;
 }
 
-/* Column-major: y^T (n, m) = w x^T, dx^T (k, m) = w^T dy^T, dw^T (k, n) = x^T dy. */
+/* Column-major: y^T (n, m) = w x^T (w^T x^T where inputs are first), dx^T (k, m) = w^T dy^T, dw^T (k, n) = x^T dy. */
 static hp_status express(hp_lt_plan *l, hp_error *err) {
     const hp_lt_product *p = &l->p;
-    const bool forward = p->kind == HP_LT_FORWARD, wgrad = p->kind == HP_LT_WGRAD;
-    HP_TRY(describe(l, forward, wgrad, err));
-    HP_TRY(wgrad ? matrix(p->dtype, p->m, p->k, &l->a, err) : matrix(p->dtype, p->n, p->k, &l->a, err));
+    const bool forward = p->kind == HP_LT_FORWARD, wgrad = p->kind == HP_LT_WGRAD, swapped = p->inputs_first;
+    HP_TRY(describe(l, forward && !swapped, wgrad, err));
+    HP_TRY(wgrad ? matrix(p->dtype, p->m, p->k, &l->a, err)
+                 : matrix(p->dtype, swapped ? p->k : p->n, swapped ? p->n : p->k, &l->a, err));
     HP_TRY(forward ? matrix(p->dtype, p->m, p->k, &l->b, err) : matrix(p->dtype, p->m, p->n, &l->b, err));
     return matrix(p->result, wgrad ? p->n : p->m, forward ? p->n : p->k, &l->c, err);
 }

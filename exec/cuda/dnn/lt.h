@@ -19,8 +19,9 @@ typedef struct hp_lt_product {
     int32_t result; /* of the result: dtype or HP_F32 */
     int32_t math;   /* hp_dnn_math, of float32 alone */
     int64_t m, n, k;
-    bool bias; /* forward, result HP_F32: (n) float32, added */
-    bool add;  /* to what the result holds */
+    bool bias;         /* forward, result HP_F32: (n) float32, added */
+    bool add;          /* to what the result holds */
+    bool inputs_first; /* forward: w is (k, n) */
 } hp_lt_product;
 
 typedef struct hp_lt hp_lt;

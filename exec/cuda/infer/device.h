@@ -27,6 +27,8 @@ hp_cuda_recode hp_cuda_recode_of(const hp_infer_op *o, int k);
 /* Taps of a matrix layer; how its weights lie is left to the caller. */
 hp_cuda_taps hp_cuda_taps_of(const hp_bound *b);
 hp_cuda_finish hp_cuda_finish_of(const hp_bound *b, const hp_infer_op *o, const hp_matrix_units *u);
+/* A pixel at a time, transposed or not, or a whole map. */
+bool hp_cuda_is_product(const hp_bound *b);
 /* Of weight (output and input of a group, tap) in the canonical order. */
 int64_t hp_cuda_canonical(const hp_cuda_taps *t, int32_t group, int32_t out, int32_t in, int32_t tap);
 

@@ -210,6 +210,7 @@ hp_status hp_cuda_infer_bytes(hp_device *d, const hp_bound *b, hp_cuda_launch *l
     HP_TRY(check_products(b, t, err));
     const places a = places_of(b, p, u.pixels);
     HP_TRY(pack_all(d, b, p, &a, &u, err));
+    if (hp_cuda_is_product(b)) t->transposed = false;
     set_terms(p, b, &a, &u);
     p->bytes.finish = hp_cuda_finish_of(b, &op, &u);
     l->name = name_of(p);

@@ -35,6 +35,13 @@ int64_t hp_cuda_canonical(const hp_cuda_taps *t, int32_t group, int32_t out, int
     return (((int64_t)group * t->outs + out) * t->ins + in) * taps + tap;
 }
 
+bool hp_cuda_is_product(const hp_bound *b) {
+    const hp_shape *s = &b->shape;
+    return b->layer->op == HP_LINEAR ||
+           (s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->groups < 2 && s->ph == 0 &&
+            s->pw == 0 && s->ih == s->oh && s->iw == s->ow);
+}
+
 hp_status hp_cuda_infer_matrix(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     const bool bytes = b->x_dtype[0] == HP_U8 || b->layer->dynamic;
     return (bytes ? hp_cuda_infer_bytes : hp_cuda_infer_real)(d, b, l, err);

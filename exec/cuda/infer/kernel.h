@@ -10,10 +10,12 @@
 /* Sums lie in registers: loops over them are written out; others are not, where they would be long. */
 #if defined(HP_CUDA_STANDIN)
 #define HP_UNROLL
+#define HP_UNROLL_SOME
 #define HP_ROLLED
 #else
-#define HP_UNROLL _Pragma("unroll")
-#define HP_ROLLED _Pragma("unroll 1")
+#define HP_UNROLL      _Pragma("unroll")
+#define HP_UNROLL_SOME _Pragma("unroll 4") /* loads under way at a time */
+#define HP_ROLLED      _Pragma("unroll 1")
 #endif
 
 static __device__ inline float acted(const hp_cuda_act &k, float v) {

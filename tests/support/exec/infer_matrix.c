@@ -123,11 +123,17 @@ matrix_cell *matrix_cell_end(matrix_cell *m) {
     return m;
 }
 
+/* A pixel's outputs of its inputs alone. */
+static bool is_pointwise(const hp_layer *l) {
+    return l->kh == 1 && l->kw == 1 && l->stride_h == 1 && l->stride_w == 1 && l->pad_h == 0 && l->pad_w == 0;
+}
+
 matrix_cell *matrix_cell_new(uint64_t seed) {
     static const int ops[] = {HP_CONV, HP_CONV, HP_CONV, HP_CONVT, HP_LINEAR};
     matrix_cell *m = matrix_cell_begin(seed);
     const int op = draw_of(&m->c.d, ops, 5);
-    while (!try_layer(&m->c.d, op, &m->c.s)) continue;
+    const bool pointwise = op != HP_LINEAR && draw(&m->c.d, 0, 3) == 0;
+    while (!try_layer(&m->c.d, op, &m->c.s) || (pointwise && !is_pointwise(&m->c.s.layer[1]))) continue;
     point_at_own(&m->c.s);
     draw_matrix_channels(m);
     return matrix_cell_end(m);
