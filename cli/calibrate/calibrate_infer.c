@@ -8,7 +8,7 @@
 typedef struct series {
     const char *net;
     int32_t image_h, image_w;
-    int32_t batch[3]; /* 0 ends the list */
+    int32_t batch[4]; /* 0 ends the list */
     bool beside;      /* also on all cores */
     bool strips;      /* also in strips */
     bool stored;      /* also in the precisions that store otherwise than they compute */
@@ -99,7 +99,12 @@ static void add_series(calibrate_jobs *jobs, const hp_machine *m, const hp_graph
 
 hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                                   calibrate_jobs *jobs, hp_error *err) {
-    const series one = {net, h, w, {1, 4}, true, true, true};
+    series one = {net, h, w, {1, 4}, true, true, true};
+    if (!m->device.is_cpu &&
+        jobs->most_images > 4) { /* the time that is given may end the list: first what was asked for */
+        const int32_t most = (int32_t)jobs->most_images, batch[] = {most, 4, 1, 0};
+        memcpy(one.batch, batch, sizeof batch);
+    }
     const series *list = net ? &one : m->device.is_cpu ? DEFAULT : ON_GPUS;
     const size_t n = net                ? 1
                      : m->device.is_cpu ? sizeof DEFAULT / sizeof *DEFAULT

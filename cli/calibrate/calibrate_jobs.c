@@ -8,10 +8,11 @@
 
 /* Each task's time is a line over its size, so a few sizes per shape suffice: small and large images, one to
  * eight of them. Small batches of the small nets stand for micro-batches, large ones for whole batches. */
+enum { BATCHES = 6 };
 typedef struct series {
     const char *net;
     int32_t image;
-    int32_t micro_batch[6]; /* 0 ends the list */
+    int32_t micro_batch[BATCHES]; /* 0 ends the list */
 } series;
 
 static const series ON_CORES[] = {{"cnn", 28, {1, 8, 32, 64}},
@@ -33,7 +34,7 @@ static const series ON_GPUS[] = {{"cnn", 28, {64}},          {"resnet50", 224, {
                                  {"resnet50", 512, {4}},     {"resnet101", 256, {32}},
                                  {"mobilenetv2", 224, {32}}, {"unet:16", 256, {4}},
                                  {"amoebanetd", 224, {16}},  {NULL, 0, {0}}};
-static const int32_t ONE_NET[] = {1, 4, 16, 64, 0};
+static const int32_t ONE_NET[BATCHES] = {1, 4, 16, 64};
 
 double calibrate_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples, double per_mac) {
     const double flops_per_s =
@@ -121,32 +122,50 @@ static void add_tiles(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, in
 
 enum { JOBS_OF_A_BATCH = 4 };
 
-static void add_batches(const hp_machine *m, calibrate_jobs *jobs, const hp_graph *g, const int32_t *batch,
+/* Of more than a few images whose step takes longer: they only repeat what fewer say. */
+static bool is_too_long(const calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
+    static const double MOST_S = 2.5;
+    return batch > 4 && guessed_step_s(jobs, g, batch) > MOST_S;
+}
+
+static bool is_wanted(const calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
+    return batch > 0 && batch <= jobs->most_images && !is_too_long(jobs, g, batch) &&
+           jobs->n + JOBS_OF_A_BATCH <= CALIBRATE_JOBS;
+}
+
+static void add_company(const hp_machine *m, calibrate_jobs *jobs, const hp_graph *g, const int32_t *batch,
                         int32_t prec) {
-    static const double MOST_S = 2.5; /* of a step: more images only repeat what fewer say */
     const bool first_prec = prec == HP_PREC_FP32;
-    for (int i = 0; batch[i] && jobs->n + JOBS_OF_A_BATCH <= CALIBRATE_JOBS; i++) {
-        if (batch[i] > jobs->most_images) break;
-        if (batch[i] > 4 && guessed_step_s(jobs, g, batch[i]) > MOST_S) break;
-        add_net(jobs, g, batch[i], prec);
+    for (int i = 0; i < BATCHES && is_wanted(jobs, g, batch[i]); i++) {
         if (first_prec || i == 0) add_beside(m, jobs, g, batch[i], prec);
         const bool room = m->devices_per_node > 1 || !m->device.is_cpu; /* GPUs hold several ranks */
         if (first_prec && i < 2 && room) add_tiles(jobs, g, batch[i], prec);
     }
 }
 
+/* Most of a step is said by a rank alone with the largest batch: that comes first, in every precision, as the time
+ * that is given may end the list anywhere. */
 static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                             const int32_t *batch, calibrate_jobs *jobs, hp_error *err) {
     static const char *const precisions[] = {"fp32", "tf32", "bf16", "fp16"}; /* those a device trains in */
+    int32_t prec[sizeof precisions / sizeof *precisions], n = 0;
     hp_graph *g = NULL;
     HP_TRY(hp_net_build(arena, net, h, w, hp_net_default_classes(net), &g, err));
     if (!hp_graph_trains(g, NULL)) return HP_OK;
-    for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
-        int32_t prec;
-        if (calibrate_has_prec(jobs->device, HP_MODE_TRAIN, precisions[p], &prec))
-            add_batches(m, jobs, g, batch, prec);
-    }
+    for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++)
+        n += calibrate_has_prec(jobs->device, HP_MODE_TRAIN, precisions[p], &prec[n]);
+    for (int i = BATCHES - 1; i >= 0; i--)
+        for (int p = 0; p < n && is_wanted(jobs, g, batch[i]); p++) add_net(jobs, g, batch[i], prec[p]);
+    for (int p = 0; p < n; p++) add_company(m, jobs, g, batch, prec[p]);
     return HP_OK;
+}
+
+/* Of a network by its name; the largest is the one that was asked for. */
+static void set_batches(int32_t batch[BATCHES], int64_t most) {
+    int n = 0;
+    memset(batch, 0, sizeof *batch * BATCHES);
+    for (int i = 0; ONE_NET[i] && ONE_NET[i] < most; i++) batch[n++] = ONE_NET[i];
+    batch[n] = (int32_t)most;
 }
 
 /* Compressed gradients of two ranks, and halos of two tiles: what encodes and decodes them. */
@@ -191,7 +210,9 @@ static hp_status add_optimizers(hp_arena *arena, const char *net, int h, int w, 
 hp_status calibrate_add_nets(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                              calibrate_jobs *jobs, hp_error *err) {
     if (net) {
-        HP_TRY(add_series(arena, m, net, h, w, ONE_NET, jobs, err));
+        int32_t batch[BATCHES];
+        set_batches(batch, jobs->most_images);
+        HP_TRY(add_series(arena, m, net, h, w, batch, jobs, err));
         HP_TRY(add_optimizers(arena, net, h, w, jobs, err));
         return add_codecs(arena, m, net, h, w, jobs, err);
     }

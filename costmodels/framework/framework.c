@@ -200,7 +200,8 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
 
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) {
     char *conv = strstr(w->key, ".conv"), *type = strstr(w->key, " f32");
-    if (!f->tf32 || m->device.tf32_flops_per_s <= 0 || !conv || !type || w->rates) return;
+    const bool dense = w->rates && w->rates != hp_rates_stem;
+    if (!f->tf32 || m->device.tf32_flops_per_s <= 0 || !conv || !type || dense) return;
     const size_t rest = strlen(type + 1);
     if ((size_t)(type - w->key) + rest + 3 > sizeof w->key) return;
     memmove(type + 2, type + 1, rest + 1);

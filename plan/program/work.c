@@ -171,11 +171,14 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
            (l->op == HP_ATTENTION && c->op == HP_TASK_BWD ? element * (double)c->in_elems + 2 * made * y : 0);
 }
 
-/* Kernels that move 16 bytes at a time are not for rows of another length. */
+const char *const hp_rates_stem = "stem";
+
+/* Kernels that move 16 bytes at a time are not for rows of another length, nor for the few channels of an image. */
 static const char *rates_of(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
-    enum { VECTOR = 16 };
+    enum { VECTOR = 16, CHANNELS = 4 };
     const hp_layer *l = &g->layer[c->layer];
     if (l->op == HP_ATTENTION) return l->n_param ? "biased" : NULL;
+    if (g->deployed && l->op == HP_CONV && l->groups < 2 && c->in[HP_AXIS_C] < CHANNELS) return hp_rates_stem;
     if (!hp_layer_is_dense(g, l)) return NULL;
     const int x = c->in[HP_AXIS_C] * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->in[0]], dtype)),
               y = c->out[HP_AXIS_C] * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));

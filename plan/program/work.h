@@ -18,10 +18,13 @@ typedef struct hp_work {
     double rows, cols,
         depth; /* of a matrix product's result, such as pixels and channels, and of its sums; 0: it is none */
     /* Of kernels with rates of their own among those of the operation: a product of matrices as they are ("dense"), of which
-     * rows are no whole 16 bytes ("odd"); attention with a bias ("biased"); or NULL. */
+     * rows are no whole 16 bytes ("odd"); attention with a bias ("biased"); a convolution of an image's few channels, in
+     * inference (hp_rates_stem); or NULL. */
     const char *rates;
     double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
 } hp_work;
+
+extern const char *const hp_rates_stem;
 
 /* Of a processor without measurements: the ridge of a 2020s device lies between 5 and 50. */
 #define HP_MACS_PER_BYTE 10.0

@@ -4,7 +4,11 @@
  * A block makes 128 pixels x 128 (or 64) outputs in steps of 64 products: 4 warps, each with 64 x 64 (64 x 32) sums, so that a step's
  * products, not the loads of their fragments from shared memory, take most of the time. The next two steps are on their way in
  * shared memory while this one is multiplied. Blocks that share pixels follow each other, so that these come from the second-level
- * cache. mma.sync, which every GPU since the A100 has, reaches a part of what wgmma does on an H100. */
+ * cache. mma.sync, which every GPU since the A100 has, reaches a part of what wgmma does on an H100.
+ *
+ * Measured on an H100, ResNet-101 at 256 x 256, 64 images: 531 of the 1979 dense Tops of its data sheet in 3x3 layers of 256
+ * channels, 417 in 1x1 layers from 1024 to 256, 232 in those back, which add; 300 in 3x3 layers of 64. Blocks of 8 warps, or of 64 outputs
+ * throughout, were slower in almost all layers: 7.3 and 6.5 ms instead of 5.6. */
 #include "exec/cuda/infer/bytes_end.h"
 #include "exec/cuda/runtime/mma.h"
 

@@ -42,7 +42,7 @@ def made(net, image, batch, device):
 
 def inference(model, x, dtype):
     model = model.eval().to(dtype)
-    x = x.to(dtype)
+    x = x.to(dtype) if x.is_floating_point() else x
 
     @torch.no_grad()
     def step():
