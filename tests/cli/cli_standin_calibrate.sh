@@ -40,11 +40,9 @@ done
 expect 0 simulate --net cnn --image 12 --device cuda --machine one.machine --cost one.cost --strategy clients=2
 grep -q "machine local-cuda: 1 x 1 stand-in-for-a-gpu; costs: one.cost of .*, one GPU" out || complain "$(head -1 out)"
 
-# however short the time, the batch that was asked for comes first, in every precision
+# however short the time, the batch that was asked for comes first
 HPLAN_STANDIN_GPUS=1 expect 0 calibrate --device cuda --compute --net cnn --image 12 --batch 2 --seconds 0.001 -o two.cost
-for prec in f32 tf32 bf16; do
-  grep -q "^compute .* fwd.conv k3x3 s1 d1 g1 i3 o32 $prec w12 .* 288:" two.cost || complain "two images in $prec were not measured first"
-done
+grep -q "^compute .* fwd.conv k3x3 s1 d1 g1 i3 o32 f32 w12 .*| 288:" two.cost || complain "two images were not measured first"
 
 # AccDP: two ranks of each of two GPUs, as one rank that splits the batch likewise; NCCL refuses them before a run
 export HPLAN_STANDIN_GPUS=2
