@@ -19,8 +19,7 @@ static inline void hp_copies_commit() {
 template <int N> static inline void hp_copies_wait() {
     standin_copies_wait(N);
 }
-static inline void hp_fetch_line(const void *) {
-}
+static inline void hp_fetch_line(const void *) {}
 
 #else
 

@@ -362,14 +362,16 @@ static void rows_of_a_large_image_are_shared_by_threads(void **state) {
             hp_dataset *d = NULL;
             hp_loader *l = NULL;
             beats[i] = 0;
-            o.name = "synthetic", o.image_h = o.image_w = SIDE, o.image_c = 3, o.classes = CLASSES, o.seed = k;
+            o.name = "synthetic", o.image_h = o.image_w = SIDE, o.image_c = 3, o.classes = CLASSES,
+            o.seed = k;
             o.pulse = (hp_pulse){beat, &beats[i]};
             assert_int_equal(hp_dataset_open(&o, &d, NULL), HP_OK);
             const hp_loader_options lo = {.data = d, .program = &p, .threads = THREADS[i]};
             assert_int_equal(hp_loader_open(&lo, &l, NULL), HP_OK);
             x[i] = malloc(bytes);
             memset(x[i], i, bytes);
-            assert_int_equal(hp_loader_read_typed(l, (int64_t)k, 1, x[i], dtype, &box, NULL, NULL, NULL), HP_OK);
+            assert_int_equal(hp_loader_read_typed(l, (int64_t)k, 1, x[i], dtype, &box, NULL, NULL, NULL),
+                             HP_OK);
             assert_memory_equal(x[i], x[0], bytes);
             hp_loader_close(l);
             hp_dataset_close(d);
