@@ -2,13 +2,16 @@
  * as there is room for. Sums lie in a warp as the tensor cores leave them (exec/cuda/runtime/mma.h): of sum[n][4], with
  * g = lane / 4 and t = lane % 4, the first two are row g, columns 8n + 2t and the next, the others row g + 8.
  *
- * Factors of 16 bits go to the tensor cores, weights rounded to the type of the maps, sums in float32. Those of float32 are
- * multiplied as they are, by the processors' ordinary units. */
+ * Factors of 16 bits go to the tensor cores, weights rounded to their type, sums in float32. Those of float32 are
+ * multiplied as they are, by the processors' ordinary units; inference in 16 bits, whose maps are float32 here, rounds them on
+ * their way into the tiles. S is the type of the maps, T that of the tiles. */
 #ifndef HP_TRAIN_ATTEND_TILE_H
 #define HP_TRAIN_ATTEND_TILE_H
 
 #include "exec/cuda/runtime/mma.h"
 #include "exec/cuda/train/attend.h"
+
+#include <type_traits>
 
 enum { STRIP = 16, STRIPS = 4, ROWS = STRIPS * STRIP, BLOCK = STRIPS * WARP };
 
@@ -52,20 +55,35 @@ template <int N> static __device__ inline void find_spots(Spot (&to)[N], const P
 
 /* --- between memory and shared memory, 16 bytes at a time where they lie so --- */
 
-template <typename T> static __device__ inline bool is_aligned(const Channels<T> &c) {
-    const int32_t unit = 16 / (int32_t)sizeof(T);
+template <typename S> static __device__ inline bool is_aligned(const Channels<S> &c, int32_t unit) {
     return c.from == 0 && c.to == c.channels && c.channels % unit == 0 && c.box.c % unit == 0 &&
            (uintptr_t)c.at % 16 == 0;
 }
 
-/* May a head be read 16 bytes at a time, as it is? */
-template <typename T> static __device__ inline bool is_plain(const Channels<T> &c) {
-    return is_aligned(c) && !c.turn;
+/* May a head be read so many channels at a time, as it is? */
+template <typename S> static __device__ inline bool is_plain(const Channels<S> &c, int32_t unit) {
+    return is_aligned(c, unit) && !c.turn;
+}
+
+/* So many neighbours, as they are or rounded. */
+template <typename T, int UNIT, typename S> static __device__ inline Pack<T, UNIT> unit_at(const S *from) {
+    if constexpr (std::is_same<S, T>::value) {
+        return *(const Pack<T, UNIT> *)from;
+    } else {
+        const int EACH = 16 / (int)sizeof(S);
+        Pack<T, UNIT> to;
+        for (int u = 0; u < UNIT; u += EACH) {
+            float v[EACH];
+            load<S, EACH>(v, from, u);
+            for (int k = 0; k < EACH; k++) round_to(&to.at[u + k], v[k]);
+        }
+        return to;
+    }
 }
 
 /* A thread's part of a tile of N pixels on its way, where the head is plain; else it is read when it arrives. What is not there
  * is 0. */
-template <typename T, int D, int N> struct OnTheWay {
+template <typename T, int D, int N, typename S = T> struct OnTheWay {
     static const int UNIT = 16 / (int)sizeof(T), UNITS = D / UNIT, MINE = N * UNITS / BLOCK;
     static_assert(N * UNITS % BLOCK == 0, "all threads have as many");
     using Unit = Pack<T, UNIT>; /* 16 bytes */
@@ -77,17 +95,17 @@ template <typename T, int D, int N> struct OnTheWay {
     static __device__ int32_t channel(int m) {
         return (thread_of_block() + m * BLOCK) % UNITS * UNIT;
     }
-    __device__ void fetch(const Channels<T> &of, const Pixels &p) {
-        const bool plain = is_plain(of);
+    __device__ void fetch(const Channels<S> &of, const Pixels &p) {
+        const bool plain = is_plain(of, UNIT);
 #pragma unroll
         for (int m = 0; m < MINE; m++) {
             unit[m] = Unit{};
             if (plain && row(m) < p.n && channel(m) < of.channels)
-                unit[m] = *(const Unit *)(of.pixel_of(p, row(m)) + channel(m));
+                unit[m] = unit_at<T, UNIT>(of.pixel_of(p, row(m)) + channel(m));
         }
     }
-    __device__ void arrive(SharedTile<T, D, N> &to, const Channels<T> &of, const Pixels &p) const {
-        if (is_plain(of)) {
+    __device__ void arrive(SharedTile<T, D, N> &to, const Channels<S> &of, const Pixels &p) const {
+        if (is_plain(of, UNIT)) {
 #pragma unroll
             for (int m = 0; m < MINE; m++) *(Unit *)&to.at[row(m)][channel(m)] = unit[m];
             return;
@@ -101,9 +119,9 @@ template <typename T, int D, int N> struct OnTheWay {
     }
 };
 
-template <typename T, int D, int N>
-static __device__ inline void fill(SharedTile<T, D, N> &to, const Channels<T> &of, const Pixels &p) {
-    OnTheWay<T, D, N> all;
+template <typename T, int D, int N, typename S>
+static __device__ inline void fill(SharedTile<T, D, N> &to, const Channels<S> &of, const Pixels &p) {
+    OnTheWay<T, D, N, S> all;
     all.fetch(of, p);
     all.arrive(to, of, p);
 }
@@ -133,7 +151,7 @@ static __device__ inline float turned_back(const Stage<D> &s, const Channels<T> 
 template <typename T, int D>
 static __device__ inline void give(const Stage<D> &from, const Channels<T> &to, const Pixels &p) {
     const int UNIT = 16 / (int)sizeof(T), UNITS = D / UNIT;
-    if (is_plain(to)) {
+    if (is_plain(to, UNIT)) {
 #pragma unroll 1
         for (int32_t i = thread_of_block(); i < p.n * UNITS; i += BLOCK) {
             const int32_t r = i / UNITS, c = i % UNITS * UNIT;
@@ -306,16 +324,22 @@ static inline dim3 strips() {
 
 /* Is there room for rows of two kinds and columns of two kinds in 48 KiB? */
 static inline bool fits_tile(const hp_cuda_attend *a) {
-    return a->channels <= (a->dtype == HP_F32 ? 64 : 128);
+    return a->channels <= (a->factors == HP_F32 ? 64 : 128);
 }
 
-/* Calls f with the element type and D. */
+/* Calls f with the types of maps and tiles, which differ where maps are float32 alone, and D. */
 template <typename F> static cudaError_t with_tile(const hp_cuda_attend *a, F f) {
-    return with_type(a->dtype, [&](auto type) {
-        if constexpr (sizeof(type) == 2)
-            if (a->channels > 64) return f(type, std::integral_constant<int, 128>());
-        if (a->channels > 32) return f(type, std::integral_constant<int, 64>());
-        return f(type, std::integral_constant<int, 32>());
+    return with_type(a->factors, [&](auto factors) {
+        using T = decltype(factors);
+        const auto sized = [&](auto maps) {
+            if constexpr (sizeof(T) == 2)
+                if (a->channels > 64) return f(maps, factors, std::integral_constant<int, 128>());
+            if (a->channels > 32) return f(maps, factors, std::integral_constant<int, 64>());
+            return f(maps, factors, std::integral_constant<int, 32>());
+        };
+        if constexpr (sizeof(T) == 2)
+            if (a->dtype == HP_F32) return sized(float());
+        return sized(factors);
     });
 }
 

@@ -52,7 +52,7 @@ template <typename T, int D> union ForwardRoom {
     Stage<D> out;
 };
 
-template <typename T, int D>
+template <typename S, typename T, int D>
 static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(4)) void attend_forward(hp_cuda_attend a,
                                                                                      Windows windows) {
     const int COLUMNS = Sizes<T, D>::COLUMNS;
@@ -67,10 +67,10 @@ static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(4)) void attend_for
     const Spot mine[2] = {spot_of(rows, row_of(0)), spot_of(rows, row_of(1))};
     const Spot first = spot_of(rows, 0);
     for (int64_t n = blockIdx.z; n < a.samples; n += gridDim.z) {
-        const Operands<T> of = operands_of<T>(a, n, head);
+        const Operands<S> of = operands_of<S>(a, n, head);
         RunningRows run = {{-INFINITY, -INFINITY}, {0, 0}};
         float out[D / 8][4] = {}, scale[2];
-        OnTheWay<T, D, COLUMNS> k, v;
+        OnTheWay<T, D, COLUMNS, S> k, v;
         Pixels keys = pixels_from(window, 0, COLUMNS);
         k.fetch(of.k, keys);
         v.fetch(of.v, keys);
@@ -110,7 +110,7 @@ static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(4)) void attend_for
         __syncthreads();
         put_down(room.out, out, scale);
         __syncthreads();
-        give(room.out, channels_of<T>(a, a.y, n, head, false), rows);
+        give(room.out, channels_of<S>(a, a.y, n, head, false), rows);
     }
 }
 
@@ -118,9 +118,10 @@ cudaError_t hp_cuda_attend_forward(const hp_cuda_attend *a, cudaStream_t s) {
     if (a->samples == 0 || a->heads == 0) return cudaSuccess;
     if (!fits_tile(a)) return hp_attend_wide_forward(a, s);
     const Windows w = windows_of(a, &a->y, ROWS);
-    return with_tile(a, [&](auto type, auto d) {
-        using T = decltype(type);
+    return with_tile(a, [&](auto maps, auto factors, auto d) {
+        using S = decltype(maps);
+        using T = decltype(factors);
         constexpr int D = decltype(d)::value;
-        return HP_LAUNCH((attend_forward<T, D>), blocks_of(w, a->heads, a->samples), strips(), s, *a, w);
+        return HP_LAUNCH((attend_forward<S, T, D>), blocks_of(w, a->heads, a->samples), strips(), s, *a, w);
     });
 }

@@ -297,7 +297,7 @@ cudaError_t hp_cuda_attend_backward(const hp_cuda_attend *a, cudaStream_t s) {
     const cudaError_t e = products(a, s);
     if (e != cudaSuccess) return e;
     if (!fits_tile(a)) return hp_attend_wide_backward(a, s);
-    return with_tile(a, [&](auto type, auto d) {
+    return with_tile(a, [&](auto, auto type, auto d) {
         using T = decltype(type);
         constexpr int D = decltype(d)::value;
         cudaError_t x = back_of_queries<T, D>(a, s);

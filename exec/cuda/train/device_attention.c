@@ -2,6 +2,7 @@
 #include "exec/cuda/train/device.h"
 #include "exec/device/rotary.h"
 #include "plan/base/alloc.h"
+#include "plan/graph/precision.h"
 #include "plan/memory/device.h"
 #include "plan/memory/gpu_scratch.h"
 
@@ -35,11 +36,19 @@ static void set_windows(hp_cuda_attend *a, const hp_bound *b) {
     a->shift_w = windowed ? l->pad_w : 0;
 }
 
+/* Inference in 16 bits keeps what attention reads in float32, and rounds it as it rounds all factors. */
+static hp_dtype factors_of(const hp_device *d, const hp_bound *b) {
+    const int32_t prec = d->config.graph->prec;
+    if (!b->graph->deployed) return hp_cuda_elements(d, b);
+    return prec == HP_PREC_BF16 ? HP_BF16 : prec == HP_PREC_FP16 ? HP_F16 : hp_cuda_elements(d, b);
+}
+
 static hp_cuda_attend attend_of(const hp_device *d, const hp_bound *b, const float *turn) {
     const hp_layer *l = b->layer;
     const int32_t channels = hp_head_channels(b->graph, l);
     hp_cuda_attend a = {
         .dtype = hp_cuda_elements(d, b),
+        .factors = factors_of(d, b),
         .samples = b->shape.n,
         .channels = channels,
         .first_head = b->shape.oc0 / channels,

@@ -164,6 +164,8 @@ typedef struct hp_cuda_heads {
 /* Queries are the pixels of y, keys those of k; both are in the same windows of the map, or in one that is all of it. */
 typedef struct hp_cuda_attend {
     hp_dtype dtype;
+    hp_dtype
+        factors; /* what those of products are rounded to: dtype, or forward, of float32, a type of 16 bits */
     int64_t samples;
     int32_t channels, first_head, heads,
         group; /* of a head; heads that are here; that share keys and values */
