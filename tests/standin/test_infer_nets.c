@@ -6,6 +6,7 @@
 #include "tests/support/plan/random_tokens.h"
 #include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
+#include "plan/nets/nets.h"
 #include "plan/check/check.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -140,6 +141,22 @@ static void tokens_in_16_bits(void **state) {
         agrees(random_tokens, seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
 }
 
+/* Heads of whole 16 bytes, as networks have them: a text, an image, a text with heads of more than 64. */
+static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
+    static const char *const nets[] = {"gpt:1,64,2,20,48", "vit:1,128,2,4", "gpt:1,160,2,12,48"};
+    hp_graph *g = NULL;
+    hp_error err;
+    (void)n_block;
+    if (hp_net_build(arena, nets[seed % 3], 20, 20, 10, &g, &err) != HP_OK) fail_msg("%s", err.text);
+    return g;
+}
+
+static void wide_heads_in_16_bits(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(6); seed++)
+        agrees(wide_heads, seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
+}
+
 static void tokens_in_8_bits(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(12); seed++) agrees(random_tokens, seed, HP_PREC_INT8, 0.05);
@@ -152,10 +169,14 @@ static void tokens_in_8_bits_found_at_run_time(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_float32),        cmocka_unit_test(in_16_bits),
-        cmocka_unit_test(in_8_bits),         cmocka_unit_test(in_8_bits_found_at_run_time),
-        cmocka_unit_test(tokens_in_float32), cmocka_unit_test(tokens_in_16_bits),
-        cmocka_unit_test(tokens_in_8_bits),  cmocka_unit_test(tokens_in_8_bits_found_at_run_time)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_float32),
+                                       cmocka_unit_test(in_16_bits),
+                                       cmocka_unit_test(in_8_bits),
+                                       cmocka_unit_test(in_8_bits_found_at_run_time),
+                                       cmocka_unit_test(tokens_in_float32),
+                                       cmocka_unit_test(tokens_in_16_bits),
+                                       cmocka_unit_test(wide_heads_in_16_bits),
+                                       cmocka_unit_test(tokens_in_8_bits),
+                                       cmocka_unit_test(tokens_in_8_bits_found_at_run_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
