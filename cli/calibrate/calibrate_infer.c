@@ -55,7 +55,9 @@ static double guessed_step_s(const calibrate_jobs *jobs, const hp_graph *g, int6
 static void add_job(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int32_t prec, int32_t ranks,
                     int32_t strips) {
     const bool gpus = hp_device_on_gpu(jobs->device); /* ranks beside each other share one */
-    if (jobs->n == CALIBRATE_JOBS || batch > jobs->most_images) return;
+    const double step_s = guessed_step_s(jobs, g, batch, prec);
+    if (jobs->n == CALIBRATE_JOBS || batch > jobs->most_images || calibrate_is_too_long(step_s, batch))
+        return;
     calibrate_job *j = &jobs->job[jobs->n++];
     *j = (calibrate_job){.kind = CALIBRATE_NET,
                          .image_h = g->image_h,
@@ -68,7 +70,7 @@ static void add_job(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int3
                          .rows = 1,
                          .cols = 1,
                          .micro_batch = batch,
-                         .steps = calibrate_steps(guessed_step_s(jobs, g, batch, prec))};
+                         .steps = calibrate_steps(step_s)};
     snprintf(j->net, sizeof j->net, "%s", g->net);
     snprintf(j->text, sizeof j->text, "%.30s %dx%d in %s, %d images on %d rank%s%s", g->net, g->image_h,
              g->image_w, hp_prec_names[prec], batch, ranks, ranks > 1 ? "s each" : "",
@@ -100,8 +102,8 @@ static void add_series(calibrate_jobs *jobs, const hp_machine *m, const hp_graph
 hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                                   calibrate_jobs *jobs, hp_error *err) {
     series one = {net, h, w, {1, 4}, true, true, true};
-    if (!m->device.is_cpu &&
-        jobs->most_images > 4) { /* the time that is given may end the list: first what was asked for */
+    /* the time that is given may end the list: first what was asked for */
+    if (!m->device.is_cpu && jobs->most_images > 4) {
         const int32_t most = (int32_t)jobs->most_images, batch[] = {most, 4, 1, 0};
         memcpy(one.batch, batch, sizeof batch);
     }

@@ -55,6 +55,11 @@ int64_t calibrate_steps(double step_s) {
     return n < 4 ? 4 : n > 20 ? 20 : (int64_t)n;
 }
 
+bool calibrate_is_too_long(double step_s, int32_t batch) {
+    static const double MOST_S = 2.5;
+    return batch > 4 && step_s > MOST_S;
+}
+
 int32_t calibrate_ranks(const hp_machine *m) {
     static const int32_t MOST_RANKS = 8; /* more ranks only repeat what these say about sharing */
     const int32_t here = m->device.is_cpu ? m->cores_per_node : m->devices_per_node;
@@ -122,14 +127,9 @@ static void add_tiles(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, in
 
 enum { JOBS_OF_A_BATCH = 4 };
 
-/* Of more than a few images whose step takes longer: they only repeat what fewer say. */
-static bool is_too_long(const calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
-    static const double MOST_S = 2.5;
-    return batch > 4 && guessed_step_s(jobs, g, batch) > MOST_S;
-}
-
 static bool is_wanted(const calibrate_jobs *jobs, const hp_graph *g, int32_t batch) {
-    return batch > 0 && batch <= jobs->most_images && !is_too_long(jobs, g, batch) &&
+    return batch > 0 && batch <= jobs->most_images &&
+           !calibrate_is_too_long(guessed_step_s(jobs, g, batch), batch) &&
            jobs->n + JOBS_OF_A_BATCH <= CALIBRATE_JOBS;
 }
 

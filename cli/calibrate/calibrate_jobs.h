@@ -44,6 +44,8 @@ typedef struct calibrate_jobs {
 int32_t calibrate_ranks(const hp_machine *m);
 /* Steps for about a second at `step_s` each; at least a warm-up and a median of three. */
 int64_t calibrate_steps(double step_s);
+/* Of more than a few images whose step takes long: they only repeat what fewer say. */
+bool calibrate_is_too_long(double step_s, int32_t batch);
 
 /* What a step of `samples` images is expected to take, at `per_mac` operations per multiply-add of a forward
  * pass. */

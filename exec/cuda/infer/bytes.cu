@@ -56,7 +56,7 @@ static __global__ __launch_bounds__(TEAM, BN == 64 ? 3 * 128 / TEAM : 2) void co
     const int32_t zero = zero_of(c), steps = (int32_t)((c.taps.weight_row + BK - 1) / BK);
     const End mine = end_of(c, b, (int)threadIdx.x, zero);
     Inputs in;
-    Weights weights = weights_of<BN>(c, b);
+    Weights weights = weights_of(c, b);
     Warps<BN> warps = {};
     uint4 *next = room;      /* stage to be filled */
     const uint4 *now = room; /* to be multiplied */

@@ -54,6 +54,7 @@ template <int BN> struct Bytes {
 
 /* `mine`: of output threadIdx.x. */
 template <int BN> static __device__ inline void put_ends(const End &mine, Bytes<BN> *s) {
+    static_assert(TEAM >= BN, "a thread to each output");
     if (threadIdx.x >= BN) return;
     s->scale[threadIdx.x] = mine.scale;
     s->shift[threadIdx.x] = mine.shift;

@@ -1,7 +1,7 @@
 /* bytes_read.h - how convolutions of bytes bring a step's operands into shared memory: rows of 64 bytes, of pixels
  * and of outputs, in 4 chunks of 16. Chunk c of row r lies at c ^ (r / 2 % 4), so that neither the stores of 16
- * bytes nor the loads of 8 rows of a matrix meet in a bank. A thread has the same chunk of rows that are multiples
- * of 32 apart: what it computes for one row differs from the others by constants. */
+ * bytes nor the loads of 8 rows of a matrix meet in a bank. A thread has the same chunk of rows that are 32
+ * apart: what it computes for one row differs from the others by constants. */
 #ifndef HP_INFER_BYTES_READ_H
 #define HP_INFER_BYTES_READ_H
 
@@ -62,8 +62,6 @@ struct Inputs {
     int64_t k;
 };
 
-template <Reading R> struct From { static const bool CORNER = R == COPIED || R == SEQUENCE; };
-
 /* Is an output pixel the input pixel of the same number? */
 static __device__ inline bool is_pointwise(const hp_cuda_taps &t) {
     const hp_shape &s = t.shape;
@@ -85,7 +83,8 @@ static __device__ inline void begin_inputs(const hp_cuda_bytes &c, const Block &
             continue;
         }
         p = pixel_of(c.taps, pixel);
-        if (From<R>::CORNER) p.image += ((int64_t)p.y * s.iw + p.x) * s.ic + (int64_t)b.g * c.taps.ins;
+        if (R == COPIED || R == SEQUENCE)
+            p.image += ((int64_t)p.y * s.iw + p.x) * s.ic + (int64_t)b.g * c.taps.ins;
     }
     in.k = (int64_t)(threadIdx.x % CHUNKS) * CHUNK;
     in.tap = tap_of(c.taps, in.k);
@@ -243,7 +242,7 @@ struct Weights {
     int64_t left;     /* bytes of a row */
 };
 
-template <int BN> static __device__ inline Weights weights_of(const hp_cuda_bytes &c, const Block &b) {
+static __device__ inline Weights weights_of(const hp_cuda_bytes &c, const Block &b) {
     const int32_t out = b.out + (int32_t)threadIdx.x / CHUNKS, k = (int32_t)threadIdx.x % CHUNKS * CHUNK;
     const int64_t row = c.taps.weight_row;
     return {(const int8_t *)c.taps.weight + ((int64_t)b.g * c.taps.outs + out) * row + k, DOWN * row,

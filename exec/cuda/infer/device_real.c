@@ -1,7 +1,7 @@
-/* device_real.c - prepares matrix layers of numbers: cuDNN, or cuBLASLt where that has no engine and the layer is a
- * plain matrix product, then what they do not fuse; where neither computes it as asked, the kernel of
- * infer/real.cu. The pack holds weights as a library reads them, (outer, taps, inner) in
- * the input's type, then the biases. */
+/* device_real.c - prepares matrix layers of numbers: cuDNN, or cuBLASLt where the layer is a plain matrix product and
+ * cuDNN has no engine, or only slow ones (strict float32), then what they do not fuse; where neither computes it as
+ * asked, the kernel of infer/real.cu. The pack holds weights as a library reads them, (outer, taps, inner) in the
+ * input's type, then the biases. */
 #include "exec/cuda/infer/device.h"
 #include "exec/cuda/dnn/layer.h"
 #include "exec/cuda/dnn/lt.h"

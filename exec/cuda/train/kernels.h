@@ -165,7 +165,7 @@ typedef struct hp_cuda_heads {
 typedef struct hp_cuda_attend {
     hp_dtype dtype;
     hp_dtype
-        factors; /* what those of products are rounded to: dtype, or forward, of float32, a type of 16 bits */
+        factors; /* products' factors are rounded to it: dtype; forward, of float32, one of 16 bits too */
     int64_t samples;
     int32_t channels, first_head, heads,
         group; /* of a head; heads that are here; that share keys and values */

@@ -353,8 +353,8 @@ static void rows_of_a_large_image_are_shared_by_threads(void **state) {
     atomic_int beats[TEAMS];
     for (uint64_t k = 0; k < law_cases(6); k++) {
         const hp_dtype dtype = types[k % 3];
-        const hp_box box = {{draw(k, 1, 2), draw(k, 2, 300), draw(k, 3, 300), 0},
-                            {SAMPLES, SIDE - draw(k, 4, 300), SIDE - draw(k, 5, 300), 3}};
+        const hp_box box = {{draw(k, 1, 2), draw(k, 2, 100), draw(k, 3, 100), 0},
+                            {SAMPLES, SIDE - draw(k, 4, 100), SIDE - draw(k, 5, 100), 3}};
         const size_t bytes = (size_t)(hp_box_elems(&box) * hp_dtype_bytes(dtype));
         unsigned char *x[TEAMS];
         for (int i = 0; i < TEAMS; i++) {
