@@ -33,12 +33,14 @@ static hp_cost_table *without(hp_arena *arena, const hp_cost_table *t, const exp
     return left;
 }
 
-/* The framework without the number that was taken from published figures: what a module of Python takes. */
+/* The framework without the numbers that were taken from published figures: what a module of Python takes, and the host at
+ * an end of a message. */
 static const hp_framework *unfitted(hp_arena *arena, const hp_framework *f, const experiment_costs *c) {
     if (!f || !cites(f->source, c->without, c->n_without)) return f;
     hp_framework *left = HP_NEW(arena, hp_framework, 1);
     *left = *f;
     left->module_s = 0;
+    left->message_ops = f->message_ops_read;
     return left;
 }
 

@@ -22,22 +22,22 @@ static const char gpu_aware[] =
     "path * ipc | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n"
     "path * mpi | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n";
 
-static const char eager_source[] =
-    "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "
-    "59 us where a module of Python starts it: ResNet-50, one image, a V100, 10.4 ms for 175 operations "
-    "(resnet50v1.5 of NVIDIA/DeepLearningExamples); 76 us in pytorch/benchmark, pull request 668. "
-    "Convolutions of 3x3 with stride 1 in float32 by Winograd's algorithm, in all three passes: "
-    "tensorflow/tensorflow, issue 9322, lists what PyTorch chose; F(2x2, 3x3): arXiv 1509.09308. "
-    "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim. "
-    "allow_tf32 of torch.backends.cudnn is on by default, that of torch.backends.cuda.matmul is not: "
-    "documentation of 1.12. "
-    "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in "
-    "tf32 want channels last (a profile of AlexNet's training on an A100, handbook of the Kempner "
-    "Institute: fprop for either layout, dgrad and wgrad between nchwToNhwc). cuDNN's bn_fw_tr_1C11 and "
-    "bn_bw_1C11 are launched with a block of 512 threads for each channel (traces of profilers: grids of "
-    "64 and 128). Attention of 1.13 is baddbmm, softmax, bmm on scores that are stored: one write, a read "
-    "and a write, "
-    "one read; backward their gradients, seven.";
+#define EAGER_SOURCE                                                                                         \
+    "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "            \
+    "59 us where a module of Python starts it: ResNet-50, one image, a V100, 10.4 ms for 175 operations "    \
+    "(resnet50v1.5 of NVIDIA/DeepLearningExamples); 76 us in pytorch/benchmark, pull request 668. "          \
+    "Convolutions of 3x3 with stride 1 in float32 by Winograd's algorithm, in all three passes: "            \
+    "tensorflow/tensorflow, issue 9322, lists what PyTorch chose; F(2x2, 3x3): arXiv 1509.09308. "           \
+    "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim. "       \
+    "allow_tf32 of torch.backends.cudnn is on by default, that of torch.backends.cuda.matmul is not: "       \
+    "documentation of 1.12. "                                                                                \
+    "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in "      \
+    "tf32 want channels last (a profile of AlexNet's training on an A100, handbook of the Kempner "          \
+    "Institute: fprop for either layout, dgrad and wgrad between nchwToNhwc). cuDNN's bn_fw_tr_1C11 and "    \
+    "bn_bw_1C11 are launched with a block of 512 threads for each channel (traces of profilers: grids of "   \
+    "64 and 128). Attention of 1.13 is baddbmm, softmax, bmm on scores that are stored: one write, a read "  \
+    "and a write, "                                                                                          \
+    "one read; backward their gradients, seven."
 
 #define EAGER_PYTORCH                                                                                        \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S,                                              \
@@ -51,16 +51,20 @@ const hp_framework hp_frameworks[] = {
      EAGER_PYTORCH,
      .eager = true,
      .context_bytes = LAZY_CONTEXT,
-     .source = eager_source},
+     .source = EAGER_SOURCE},
     {.name = "mpi4dl", /* 1.12, which loads all kernels */
      EAGER_PYTORCH,
      .eager = true,
      .sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
-     .message_ops =
+     /* of 0.49 ms for six ends of messages among square tiles, and 0.30 for the four of a strip, wire and pastes take about
+      * 0.1: 0.06 each */
+     .message_ops = 6,
+     .message_ops_read =
          2.5,        /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems.spatial */
      .pastes = true, /* there, and CopySlices of PyTorch */
-     .source = eager_source},
-    {.name = "torchgpipe", EAGER_PYTORCH, .source = eager_source}, /* recomputes what it does not keep */
+     .source = EAGER_SOURCE
+     " What the host takes at an end of a message: MPI4DL, chart of the halo exchange alone."},
+    {.name = "torchgpipe", EAGER_PYTORCH, .source = EAGER_SOURCE}, /* recomputes what it does not keep */
     {.name = "megatron-lm",
      .dispatch_s = EAGER_DISPATCH_S,
      .module_s = EAGER_MODULE_S,

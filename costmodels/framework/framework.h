@@ -23,6 +23,8 @@ typedef struct hp_framework {
     bool eager;       /* keeps every saved tensor until its backward pass */
     bool norm_blocks; /* a batch norm in training has a thread block for each channel */
     double message_ops; /* operations of the host at each end of a message, the device being idle */
+    double
+        message_ops_read; /* of them, those that its code shows: the others are in what a publication measured */
     bool
         pastes; /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
     double score_passes
