@@ -49,6 +49,7 @@ static void keep_plan(hp_arena *arena, const bench_setup *setup, const hp_plan *
     b->strategy = setup->strategy;
     b->machine = hp_arena_strdup(arena, plan->machine.name);
     b->device = plan->device->name;
+    job->on_gpus = hp_device_on_gpu(plan->device);
     b->image_h = plan->graph->image_h;
     b->image_w = plan->graph->image_w;
     b->version = hp_version();

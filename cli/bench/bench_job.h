@@ -22,7 +22,8 @@ typedef struct bench_job {
     int capacity;     /* of series.query */
     const char *text; /* "resnet50 224x224 int8 offline" */
     char *plan;       /* plan.db in the workspace */
-    const char *why;  /* why it cannot be measured, cleaned; NULL */
+    bool on_gpus;
+    const char *why; /* why it cannot be measured, cleaned; NULL */
     double expected_s;
 } bench_job;
 

@@ -71,6 +71,7 @@ hp_status bench_job_turn(hp_arena *arena, const bench_setup *s, const workspace 
     cli_launch l = {.plan = job->plan,
                     .scratch = w->dir,
                     .ranks = job->series.ranks,
+                    .on_gpus = job->on_gpus,
                     .threads = (int)s->threads,
                     .line = read_line,
                     .self = &self};

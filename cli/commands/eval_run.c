@@ -65,6 +65,7 @@ static hp_status launch(hp_arena *arena, const eval_setup *s, const workspace *w
     cli_launch l = {.plan = path,
                     .scratch = w->dir,
                     .ranks = hp_program_ranks(plan.program),
+                    .on_gpus = hp_device_on_gpu(plan.device),
                     .threads = (int)s->threads,
                     .line = read_line,
                     .self = r};

@@ -162,6 +162,7 @@ hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_
     l->plan = w->db;
     l->scratch = w->dir;
     l->ranks = hp_program_ranks(plan->program);
+    l->on_gpus = hp_device_on_gpu(plan->device);
     describe_needs(plan, l);
     const int32_t per_node = plan->strategy.clients * plan->machine.devices_per_node;
     l->per_node = l->ranks <= per_node * plan->machine.nodes ? per_node : 0;

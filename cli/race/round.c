@@ -53,6 +53,7 @@ static hp_status start(const race_options *o, race_entry *e, cli_launch *l, hp_e
     l->plan = e->work.db;
     l->scratch = e->work.dir;
     l->ranks = hp_program_ranks(e->plan.program);
+    l->on_gpus = hp_device_on_gpu(e->plan.device);
     return cli_launch_run(l, err);
 }
 
