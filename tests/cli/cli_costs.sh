@@ -111,7 +111,7 @@ expect 0 simulate --net cnn --image 12 --batch 4 --gpus 1 --machine local --cost
 expect 2 calibrate --net cnn --seconds 0
 expect 2 calibrate --gpus 2
 expect 2 calibrate --mode infer
-expect 0 calibrate --net cnn --image 12 --batch 1 -o here.cost
+expect 0 calibrate --net cnn --image 12 --batch 1 --seconds 2 -o here.cost
 grep -q "^processor ." here.cost || complain "calibrate does not say the processor: $(head -4 here.cost)"
 expect 0 simulate --net cnn --image 28 --machine local --strategy dp=1 --cost here.cost --out e.db
 grep -q "was measured on" err && complain "this processor is not known again: $(cat err)"

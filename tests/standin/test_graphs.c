@@ -6,6 +6,7 @@
 #include "tests/support/exec/run_ranks.h"
 #include "tests/standin/probe.h"
 #include "tests/support/standin/standin_child.h"
+#include "tests/support/plan/law_cases.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>
@@ -82,7 +83,7 @@ static outcome run_directly(hp_arena *arena, uint64_t seed) {
 
 /* All work is the same work; what is left of a step's calls loads its images and sets what changes. */
 static void both_ways(void) {
-    for (uint64_t seed = 1; seed <= NETS; seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(NETS); seed++) {
         hp_arena *arena = hp_arena_new();
         const outcome apart = run_directly(arena, seed), kept = run(arena, &hp_device_cuda, seed);
         CHECK(apart.status == HP_OK && kept.status == HP_OK);

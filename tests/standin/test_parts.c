@@ -4,6 +4,7 @@
 #include "exec/cuda/runtime/device.h"
 #include "tests/support/exec/draw_matrix.h"
 #include "tests/support/exec/split_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 static double bound_at(const rig *size, double factor, int32_t buffer, int64_t i) {
     return factor * (size ? fabs(rig_get(size, buffer, i)) : 1) + (double)FLT_MIN;
@@ -55,7 +56,7 @@ static rig *whole_of_draw(const draw *d, double low, double high, bool absolute)
 
 static void parts_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_cases(60); round++) {
         draw d = round % 3 == 0 ? draw_conv(round) : round % 3 == 1 ? draw_pool(round) : draw_point(round);
         d.flags = 0;
         if (!begins_inside(&d)) continue;
@@ -70,7 +71,7 @@ static void parts_equal_the_whole(void **state) {
 
 static void parts_of_transposed_convolutions_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 1; round < 40; round += 2) { /* kernel and stride 2: no gaps */
+    for (uint64_t round = 1; round < law_cases(40); round += 2) { /* kernel and stride 2: no gaps */
         draw d = draw_convt(round);
         d.flags = 0;
         rig *whole = whole_of_draw(&d, -1, 1, false), *size = whole_of_draw(&d, -1, 1, true);
@@ -161,7 +162,7 @@ static void check_shared(const draw *d, uint64_t round) {
 
 static void parts_that_share_statistics_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 30; round++) {
+    for (uint64_t round = 0; round < law_cases(30); round++) {
         draw d = draw_bn(round);
         d.flags = 0;
         d.layer.act = HP_ACT_NONE;

@@ -5,6 +5,7 @@
 #include "exec/cuda/runtime/cuda.h"
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/standin/standin_child.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,7 +172,7 @@ static const route_law ROUTES[] = {{"", true, none},
 
 static hp_status play_route(hp_comm *comm, const comm_room *room, const route_law *route, hp_error *err) {
     int64_t sent[MAX_RANKS] = {0}, want = 0;
-    for (uint64_t seed = 1; seed <= LAWS; seed++)
+    for (uint64_t seed = 1; seed <= law_cases(LAWS); seed++)
         HP_TRY(comm_law(comm, room, route->sums, seed * 100 + (uint64_t)comm->size, sent, err));
     for (int r = 0; r < comm->size; r++)
         if (!route->apart(comm->rank, r)) want += sent[r];

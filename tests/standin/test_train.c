@@ -3,6 +3,7 @@
 #include "exec/cuda/runtime/device.h"
 #include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_matrix.h"
+#include "tests/support/plan/law_cases.h"
 
 /* Both devices on the same layer and numbers; `size`: the reference on absolute values. */
 typedef struct trio {
@@ -95,7 +96,7 @@ static void check_matrix(const draw *d, hp_store store) {
 
 static void convolutions_match_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 40; round++) {
+    for (uint64_t round = 0; round < law_cases(40); round++) {
         const draw d = draw_conv(round);
         check_matrix(&d, store_of(round));
     }
@@ -103,7 +104,7 @@ static void convolutions_match_the_reference(void **state) {
 
 static void transposed_convolutions_match_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 30; round++) {
+    for (uint64_t round = 0; round < law_cases(30); round++) {
         const draw d = draw_convt(round);
         check_matrix(&d, store_of(round / 2));
     }
@@ -111,7 +112,7 @@ static void transposed_convolutions_match_the_reference(void **state) {
 
 static void dense_layers_match_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 25; round++) {
+    for (uint64_t round = 0; round < law_cases(25); round++) {
         const draw d = draw_linear(round);
         check_matrix(&d, store_of(round));
     }
@@ -165,7 +166,7 @@ static void check_norm(const draw *d) {
 
 static void batch_norm_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_cases(60); round++) {
         const draw d = draw_bn(round);
         if (d.samples * d.out.h * d.out.w >= 8) check_norm(&d);
     }
@@ -174,7 +175,7 @@ static void batch_norm_matches_the_reference(void **state) {
 /* What is stored is rounded once. */
 static void batch_norm_in_16_bits_stays_within_a_rounding(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 30; round++) {
+    for (uint64_t round = 0; round < law_cases(30); round++) {
         draw d = draw_bn(round);
         d.layer.act = HP_ACT_NONE; /* no kinks */
         const hp_store store = round % 2 ? HP_STORE_BF16 : HP_STORE_F16;
@@ -221,7 +222,7 @@ static void check_simple(const draw *d, double terms) {
 
 static void pooling_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 90; round++) {
+    for (uint64_t round = 0; round < law_cases(90); round++) {
         const draw d = draw_pool(round);
         check_simple(&d, 20);
     }
@@ -240,7 +241,7 @@ static void means_of_large_maps_match_the_reference(void **state) {
 
 static void elementwise_layers_match_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_cases(60); round++) {
         const draw d = draw_point(round);
         check_simple(&d, 3);
     }
@@ -248,7 +249,7 @@ static void elementwise_layers_match_the_reference(void **state) {
 
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_cases(60); round++) {
         const draw d = round % 2 ? draw_point(round / 2) : draw_bn(round);
         const bool bn = d.layer.op == HP_BN, forward = !hp_layer_backward_reads_x(&d.layer);
         if (d.layer.op == HP_CONCAT) continue;
@@ -336,7 +337,7 @@ static void adamw_and_the_norm_are_as_published(void **state) {
 
 static void reruns_give_the_same_bits(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 24; round++) {
+    for (uint64_t round = 0; round < law_cases(24); round++) {
         const draw d = round % 3 == 0 ? draw_conv(round) : round % 3 == 1 ? draw_bn(round) : draw_pool(round);
         if (!begins_inside(&d)) continue;
         runs_twice_alike(&hp_device_cuda, &d);

@@ -2,6 +2,7 @@
  * that the other laws trust), and real ranks of MPI, for which this program starts itself under mpirun. */
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/exec/thread_comm.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@ static hp_status host_law(hp_comm *comm, uint64_t seed, hp_error *err) {
 
 static void a_process_alone_sums_over_any_group_at_once(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 50; seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(25); seed++) {
         hp_comm *comm;
         hp_error err;
         assert_int_equal(hp_comm_self_open(&comm, &err), HP_OK);
@@ -63,7 +64,7 @@ static void threads_obey(int n, uint64_t seed) {
 
 static void threads_sum_over_any_groups_and_keep_messages_in_order(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 30; seed++) threads_obey(2 + (int)(seed * 5 % 15), seed);
+    for (uint64_t seed = 1; seed <= law_cases(15); seed++) threads_obey(2 + (int)(seed * 5 % 15), seed);
 }
 
 /* --- real ranks --- */
@@ -73,7 +74,7 @@ static int ranks_main(void) {
     hp_error err;
     if (hp_comm_mpi_open(&comm, &err) != HP_OK) return 1;
     comm = hp_comm_own(comm);
-    for (uint64_t seed = 1; seed <= 12; seed++)
+    for (uint64_t seed = 1; seed <= law_cases(6); seed++)
         if (host_law(comm, seed * 100 + (uint64_t)comm->size, &err) != HP_OK) {
             fprintf(stderr, "%s\n", err.text);
             comm->ops->abort(comm, 1);

@@ -3,6 +3,7 @@
  * reach each other. They count as many bytes as over MPI. */
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/exec/thread_comm.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +121,7 @@ static void threads_keep_messages_in_order(void **state) {
     hp_peer_ops peers;
     const hp_memory_ops some = some_reach(&peers);
     int64_t direct[3] = {0};
-    for (uint64_t seed = 1; seed <= 18; seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(18); seed++) {
         const shm_case what = {seed % 3 == 2 ? &some : &hp_memory_shared, seed % 3 == 1, seed % 2 == 1, seed};
         direct[seed % 3] += threads_obey(2 + (int)(seed * 5 % 11), &what);
     }

@@ -3,6 +3,7 @@
  * along samples, rows, columns and channels, parts of one row or column included. */
 #include "exec/device/cpu/train.h"
 #include "tests/support/exec/split_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 /* |part - whole| <= factor * scale; scale NULL: 1. */
 typedef struct tolerance {
@@ -105,7 +106,7 @@ static bool is_winograd(const draw *d) {
 
 static void parts_of_convolutions_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 30; round++) {
+    for (uint64_t round = 0; round < law_cases(30); round++) {
         const draw d = draw_conv(round);
         if (!is_winograd(&d)) check_matrix(&d, round, round % 3 ? &hp_device_cpu : &hp_device_ref);
     }
@@ -113,7 +114,7 @@ static void parts_of_convolutions_equal_the_whole(void **state) {
 
 static void parts_of_transposed_convolutions_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 30; round++) {
+    for (uint64_t round = 0; round < law_cases(30); round++) {
         const draw d = draw_convt(round);
         check_matrix(&d, round, round / 2 % 2 ? &hp_device_cpu : &hp_device_ref);
     }
@@ -121,7 +122,7 @@ static void parts_of_transposed_convolutions_equal_the_whole(void **state) {
 
 static void parts_of_linear_layers_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 20; round++) {
+    for (uint64_t round = 0; round < law_cases(20); round++) {
         const draw d = draw_linear(round);
         check_matrix(&d, round, round % 2 ? &hp_device_cpu : &hp_device_ref);
     }
@@ -129,7 +130,7 @@ static void parts_of_linear_layers_equal_the_whole(void **state) {
 
 static void parts_of_winograd_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 12; round++) {
+    for (uint64_t round = 0; round < law_cases(12); round++) {
         const draw d = draw_winograd(round);
         if (!is_winograd(&d)) continue;
         rig *whole = filled(&d, -1, 1);
@@ -152,7 +153,7 @@ static void check_simple(const draw *d, uint64_t round, double terms) {
 
 static void parts_of_pooling_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 120; round++) {
+    for (uint64_t round = 0; round < law_cases(120); round++) {
         const draw d = draw_pool(round);
         check_simple(&d, round, 20);
     }
@@ -160,7 +161,7 @@ static void parts_of_pooling_equal_the_whole(void **state) {
 
 static void parts_of_elementwise_layers_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_cases(60); round++) {
         const draw d = draw_point(round);
         check_simple(&d, round, 3);
     }
@@ -191,7 +192,7 @@ static void parts_of_whole_numbers_equal_the_whole_exactly(void **state) {
 /* A kernel for another geometry may want the weights in another layout than the layer's pack has. */
 static void two_geometries_share_a_pack(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 40; round++) {
+    for (uint64_t round = 0; round < law_cases(40); round++) {
         const draw d = draw_conv(round);
         rig *both = build(&hp_device_cpu, &d), *exact;
         split s;
@@ -222,7 +223,7 @@ static void parts_are_as_fast_as_the_whole(void **state) {
     (void)state;
     static const int tasks[] = {RIG_FWD, RIG_BWD, RIG_BWDW};
     int slow = 0, all = 0;
-    for (uint64_t round = 0; round < 30; round++) {
+    for (uint64_t round = 0; round < law_cases(30); round++) {
         const draw d = draw_conv(round);
         rig *whole = build(&hp_device_ref, &d);
         split s;

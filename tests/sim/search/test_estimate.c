@@ -5,6 +5,7 @@
 #include "sim/memory/eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/random_net.h"
+#include "tests/support/plan/law_cases.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>
@@ -85,7 +86,7 @@ static void must_bound(world *w, const hp_strategy *s, int seed) {
 /* Over all axes, in every precision of training. */
 static void bounds_are_below_programs(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 250; seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(250); seed++) {
         dice d = {seed, 500};
         world w = world_of(coin(&d) ? "local" : "thesis-a100", small_net, seed);
         const int groups = roll(&d, 1, 12);
@@ -164,7 +165,7 @@ static void likely_memory_is_near_programs(void **state) {
 static void bounds_are_below_inference_programs(void **state) {
     (void)state;
     int in_strips = 0;
-    for (uint64_t seed = 1; seed <= 120; seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
         dice d = {seed, 900};
         world w = world_of(coin(&d) ? "local" : "thesis-a100", small_net, seed);
         int groups;
@@ -233,7 +234,7 @@ static double try_all(hp_parts *parts, const hp_strategy *s, int64_t samples, in
 
 static void cuts_over_unequal_stages_are_optimal(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
         dice d = {seed, 700};
         world w = world_of("thesis-a100", small_net, seed);
         hp_strategy s = hp_strategy_default();

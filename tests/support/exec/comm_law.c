@@ -486,7 +486,8 @@ int start_ranks(int n, const char *argument) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("ASAN_OPTIONS", "detect_leaks=0", 0); /* MPI's own */
     snprintf(command, sizeof command,
-             "mpirun -n %d --oversubscribe --bind-to none --mca btl self,vader --mca mpi_yield_when_idle 1 "
+             "mpirun -n %d --oversubscribe --bind-to none --mca btl self,vader --mca pml ob1 --mca "
+             "mpi_yield_when_idle 1 "
              "'%s' '%s'",
              n, self, argument);
     return system(command);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARE = 3 };
+enum { SHARE = 6 };
 #else
 enum { SHARE = 1 };
 #endif

@@ -2,6 +2,7 @@
  * answers. */
 #include "plan/base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
+#include "tests/support/plan/law_cases.h"
 #include "traces/check/compare.h"
 #include "traces/check/ranktest.h"
 
@@ -89,7 +90,7 @@ static double enumerate_signed(const double *x, int n) {
 /* Small whole numbers: many ties and zeros. */
 static void exact_distributions_equal_enumeration(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    for (uint64_t seed = 0; seed < law_cases(150); seed++) {
         double v[11] = {0};
         const int n = 2 + (int)hp_rng_below(seed, 1, 0, 9),
                   nx = 1 + (int)hp_rng_below(seed, 2, 0, (uint64_t)n - 1);
@@ -103,7 +104,7 @@ static void exact_distributions_equal_enumeration(void **state) {
 /* Just above the limit of the exact distribution the normal approximation must be close to it. */
 static void approximation_continues_the_exact_distribution(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    for (uint64_t seed = 0; seed < law_cases(40); seed++) {
         double x[26], y[26], z[52];
         for (int i = 0; i < 26; i++) {
             x[i] = hp_rng_normal(seed, 0, (uint64_t)i);
