@@ -50,7 +50,7 @@ static void expect_caught(const victim *v, const char *fault, uint64_t seed) {
 static void seeded_faults_are_all_caught(void **state) {
     (void)state;
     int caught[DEPLOYED_FAULTS] = {0};
-    for (uint64_t seed = 1; seed <= law_cases(150); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
         victim v = {.arena = hp_arena_new(), .d = {seed, 7000}};
         const hp_program *whole = draw_program(&v, seed);
         for (int f = 0; f < DEPLOYED_FAULTS; f++) {

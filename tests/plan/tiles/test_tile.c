@@ -57,6 +57,7 @@ static void parts_are_in_proportion(void **state) {
         throws d = {seed, 7};
         hp_layout l = draw_layout(&d);
         draw_weights(&d, &l);
+        if (l.rows < 1) abort(); /* a layout has rows */
         const hp_proportions *w = &l.by[HP_AXIS_H];
         const int n = draw(&d, 1, 4000), each = w->n ? l.rows / w->n : 1;
         double total = 0, before = 0;
@@ -389,7 +390,8 @@ static void an_interior_needs_no_halo(void **state) {
         split += n > 0;
         whole += n == 0;
     }
-    assert_true(split > 160 && whole > 160);
+    const int some = (int)law_cases(24000) / 60;
+    assert_true(split > some && whole > some);
 }
 
 int main(void) {
