@@ -20,8 +20,7 @@ typedef struct cli_launch {
     const char *plan;    /* plan.db; NULL: the options say everything */
     const char *scratch; /* folder of the ring files */
     int ranks, threads;
-    bool
-        on_gpus; /* an MPI that reads their memory does so in ways of its own; without, ranks of a node share memory */
+    bool on_gpus;         /* then MPI chooses its own way on a node: it may read their memory */
     const char *launcher; /* "mpirun", "srun", "none"; NULL: none for one rank, srun inside a Slurm
                              allocation, otherwise mpirun */
     const char *hostfile; /* NULL */
