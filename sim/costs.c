@@ -12,12 +12,13 @@ static int64_t bytes_of(const hp_task *k) {
     return k->count * hp_dtype_bytes((hp_dtype)k->dtype);
 }
 
-static hp_cost message_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
+static hp_cost message_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k,
+                            int64_t bytes) {
     const hp_role *r = &p->role[rank % p->n_role];
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const hp_machine *m = hp_costs_machine(c->cache);
     const bool near = hp_rank_node(p, m, rank) == hp_rank_node(p, m, peer);
-    return hp_costs_p2p(c->cache, hp_wire_of(m, p->device, r->queue[k->queue].backend), near, bytes_of(k));
+    return hp_costs_p2p(c->cache, hp_wire_of(m, p->device, r->queue[k->queue].backend), near, bytes);
 }
 
 static int members_per_node(const hp_program_costs *c, const hp_program *p, int group, int replica) {
@@ -27,7 +28,8 @@ static int members_per_node(const hp_program_costs *c, const hp_program *p, int 
     return *n;
 }
 
-static hp_cost collective_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k) {
+static hp_cost collective_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k,
+                               int64_t bytes) {
     const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
     const int group = queue->peer;
     const hp_collective_call what = {
@@ -36,14 +38,14 @@ static hp_cost collective_cost(const hp_program_costs *c, const hp_program *p, i
         .what = hp_task_collective(k),
         .ranks = hp_group_size(p, group),
         .per_node = members_per_node(c, p, group, rank / p->n_role)};
-    return hp_costs_collective(c->cache, &what, bytes_of(k));
+    return hp_costs_collective(c->cache, &what, bytes);
 }
 
 /* Another replica may lie otherwise on the nodes. */
 static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *t,
                          hp_cost first) {
-    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c, p, rank, t);
-    return hp_task_is_collective(t) ? collective_cost(c, p, rank, t) : first;
+    if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c, p, rank, t, bytes_of(t));
+    return hp_task_is_collective(t) ? collective_cost(c, p, rank, t, bytes_of(t)) : first;
 }
 
 static hp_program_costs *costs_of_class(hp_program_costs *c, const hp_program *p, const hp_graph *g,
@@ -74,6 +76,14 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
     /* a step is the mean of those with an average and those without, which nothing of the step overlaps */
     const bool sometimes = p->role[role].task[task].flags & HP_FLAG_AVERAGE;
     return sometimes && p->local > 1 ? cost.seconds / p->local : cost.seconds;
+}
+
+static double transfer_latency(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    const hp_program_costs *c = self;
+    const hp_task *t = &p->role[rank % p->n_role].task[task];
+    (void)g;
+    return hp_task_is_collective(t) ? collective_cost(c, p, rank, t, 0).seconds
+                                    : message_cost(c, p, rank, t, 0).seconds;
 }
 
 /* A message of a collective is one between two members alone. */
@@ -123,12 +133,12 @@ static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_g
         const hp_task *k = &r->task[t];
         switch (hp_task_infos[k->op].queue) {
         case HP_QUEUE_COLL:
-            c->cost[role][t] = collective_cost(c, p, role, k);
+            c->cost[role][t] = collective_cost(c, p, role, k, bytes_of(k));
             c->share[role][t] = busy_share(c, p, role, k, c->cost[role][t].seconds);
             break;
         case HP_QUEUE_SEND:
         case HP_QUEUE_RECV:
-            c->cost[role][t] = message_cost(c, p, role, k);
+            c->cost[role][t] = message_cost(c, p, role, k, bytes_of(k));
             c->share[role][t] = busy_share(c, p, role, k, c->cost[role][t].seconds);
             break;
         case HP_QUEUE_COMPUTE: {
@@ -289,7 +299,8 @@ static hp_program_costs *costs_of_class(hp_program_costs *c, const hp_program *p
 
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g) {
-    return (hp_sim_costs){task_seconds, task_share, fill(arena, cache, p, g), message_seconds};
+    return (hp_sim_costs){task_seconds, task_share, fill(arena, cache, p, g), message_seconds,
+                          transfer_latency};
 }
 
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g) {

@@ -6,9 +6,9 @@
 
 typedef struct activity {
     const hp_share_use *use;
-    int64_t owner, since_ns;
+    int64_t owner, since_ns, then_ns; /* then: work after the latency that it is in, */
     double left_ns, rate;
-    int32_t n_use, next_free;
+    int32_t n_use, n_then, next_free; /* with so many uses; 0: it is in none */
     uint32_t age;
     bool active, seen;
 } activity;
@@ -181,22 +181,17 @@ static int32_t take_slot(hp_fluid *f) {
     return id;
 }
 
-void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, const hp_share_use *use,
-                    int64_t owner) {
-    const int32_t id = take_slot(f);
+/* Its work begins, or its latency, which uses nothing. */
+static void begin(hp_fluid *f, int32_t id, int64_t now_ns, int64_t work_ns) {
     activity *a = &f->act[id];
-    *a = (activity){.use = use,
-                    .n_use = n_use,
-                    .owner = owner,
-                    .left_ns = (double)work_ns,
-                    .age = a->age,
-                    .since_ns = now_ns,
-                    .active = true};
-    for (int i = 0; i < n_use; i++) {
-        user_list *u = &f->users[use[i].resource];
+    a->since_ns = now_ns;
+    a->left_ns = (double)work_ns;
+    a->rate = 0;
+    for (int i = 0; i < a->n_use; i++) {
+        user_list *u = &f->users[a->use[i].resource];
         HP_ROOM(f->arena, u->id, u->n, u->capacity);
         u->id[u->n++] = id;
-        u->load += use[i].demand;
+        u->load += a->use[i].demand;
     }
     if (contended(f, a)) {
         mark_stale(f, a); /* it stands still until rates are solved */
@@ -204,6 +199,20 @@ void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t work_ns, int n_use, con
         a->rate = 1;
         hp_events_push(f->events, now_ns + work_ns, id, ++a->age);
     }
+}
+
+void hp_fluid_start(hp_fluid *f, int64_t now_ns, int64_t latency_ns, int64_t work_ns, int n_use,
+                    const hp_share_use *use, int64_t owner) {
+    const int32_t id = take_slot(f);
+    const bool waits = latency_ns > 0 && n_use > 0;
+    f->act[id] = (activity){.use = use,
+                            .n_use = waits ? 0 : n_use,
+                            .n_then = waits ? n_use : 0,
+                            .then_ns = waits ? work_ns : 0,
+                            .owner = owner,
+                            .age = f->act[id].age,
+                            .active = true};
+    begin(f, id, now_ns, waits ? latency_ns : latency_ns + work_ns);
 }
 
 static void forget(hp_fluid *f, int32_t id) {
@@ -224,6 +233,14 @@ static void forget(hp_fluid *f, int32_t id) {
 bool hp_fluid_end(hp_fluid *f, const hp_event *e, int64_t *owner) {
     activity *a = &f->act[e->what];
     if (!a->active || a->age != e->age) return false;
+    if (a->n_then > 0) {
+        const int64_t work_ns = a->then_ns;
+        a->n_use = a->n_then;
+        a->n_then = 0;
+        a->then_ns = 0;
+        begin(f, e->what, e->t_ns, work_ns);
+        return false;
+    }
     *owner = a->owner;
     if (contended(f, a)) mark_stale(f, a);
     forget(f, e->what);
@@ -241,7 +258,7 @@ int hp_fluid_state(hp_fluid *f, int64_t now_ns, hp_activity_state **state) {
         const activity *a = &f->act[i];
         if (!a->active) continue;
         HP_ROOM(f->arena, f->state, n, f->state_capacity);
-        f->state[n++] = (hp_activity_state){a->owner, now_ns - a->since_ns, a->left_ns, a->rate};
+        f->state[n++] = (hp_activity_state){a->owner, now_ns - a->since_ns, a->then_ns, a->left_ns, a->rate};
     }
     if (n > 1) qsort(f->state, (size_t)n, sizeof *f->state, compare_owners);
     *state = f->state;

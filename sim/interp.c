@@ -69,7 +69,7 @@ static void compute_here(sim *s, int rank, int task) {
     }
     int64_t work = sim_duration_ns(s, rank, task);
     if (queue->kind == HP_QUEUE_COLL) work = sim_part_ns(s, rank, task, work);
-    hp_fluid_start(s->fluid, s->now_ns, work, n_use, r->use, owner_make(OWNER_CORE, rank, 0));
+    hp_fluid_start(s->fluid, s->now_ns, 0, work, n_use, r->use, owner_make(OWNER_CORE, rank, 0));
 }
 
 static void core_done(sim *s, int rank) {

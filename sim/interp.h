@@ -21,6 +21,9 @@ typedef struct hp_sim_costs {
     void *self;
     /* a message of a collective task between two ranks of the world; NULL: collectives are simulated as a whole */
     double (*message)(void *self, const hp_program *p, const hp_task *t, int from, int to, double bytes);
+    /* how much of a message's or collective's duration no other one makes longer, as nothing passes a link; NULL: none of it.
+     * Of a message of a collective, what one of no bytes takes. */
+    double (*latency)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
 } hp_sim_costs;
 
 /* What a rank without anything to compute waits for while it moves. */

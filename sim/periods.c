@@ -129,10 +129,10 @@ static void write_fluid(sim *s, snapshot *x) {
     hp_activity_state *a;
     const int n = hp_fluid_state(s->fluid, s->now_ns, &a);
     for (int i = 0; i < n; i++) {
-        int64_t word[4] = {a[i].owner, a[i].ago_ns};
-        memcpy(&word[2], &a[i].left_ns, sizeof word[2]);
-        memcpy(&word[3], &a[i].rate, sizeof word[3]);
-        for (int k = 0; k < 4; k++) put(s, x, word[k]);
+        int64_t word[5] = {a[i].owner, a[i].ago_ns, a[i].then_ns};
+        memcpy(&word[3], &a[i].left_ns, sizeof word[3]);
+        memcpy(&word[4], &a[i].rate, sizeof word[4]);
+        for (int k = 0; k < 5; k++) put(s, x, word[k]);
     }
 }
 

@@ -19,6 +19,13 @@ int64_t sim_duration_ns(sim *s, int rank, int task) {
     return t > 0 ? llround(t * 1e9) : 0;
 }
 
+int64_t sim_latency_ns(const sim *s, int rank, int task, int64_t work_ns) {
+    const hp_sim_costs *c = s->costs;
+    if (!c->latency) return 0;
+    const int64_t ns = llround(1e9 * c->latency(c->self, s->program, s->graph, s->rank[rank].world, task));
+    return ns < work_ns ? ns : work_ns;
+}
+
 /* What a task takes of the node's cores, or of a device that it shares; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
     const hp_sim_costs *costs = s->costs;

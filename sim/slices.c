@@ -103,7 +103,7 @@ bool sim_slices_wait(sim *s, int rank) {
                                                 s->machine->cores_per_node, computing);
         p->pending = true;
         p->look = (p->look + 1) & 0xfffffff;
-        hp_fluid_start(s->fluid, s->now_ns, llround(beside * x->slice_ns), 0, NULL,
+        hp_fluid_start(s->fluid, s->now_ns, 0, llround(beside * x->slice_ns), 0, NULL,
                        owner_make(OWNER_CORE, rank, 1 + p->look));
     }
     return true;

@@ -174,6 +174,8 @@ void sim_step_done(sim *s, int comm, int from);
 /* resources.c */
 void sim_open_resources(sim *s);
 int64_t sim_duration_ns(sim *s, int rank, int task);
+/* Of a transfer that takes work_ns alone, what it takes before it uses links. */
+int64_t sim_latency_ns(const sim *s, int rank, int task, int64_t work_ns);
 /* What a task takes of the node's cores, or of a device that ranks share; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
 

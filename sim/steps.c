@@ -17,7 +17,7 @@ typedef struct stepper {
     hp_collective_plan plan;
     /* its last message: where to, how long; several in a row are alike */
     int32_t to, n_use;
-    int64_t bytes, ns;
+    int64_t bytes, ns, latency_ns; /* latency: of ns */
     hp_share_use use[SIM_WAY];
 } stepper;
 
@@ -71,6 +71,13 @@ static void begin(sim *s, stepper *m, int member) {
     sim_account_transfer(s, m->rank, m->task, 1);
 }
 
+static int64_t message_ns(const sim *s, const stepper *m, const stepper *to, double bytes) {
+    const hp_sim_costs *c = s->costs;
+    const hp_task *t = &sim_role(s, m->rank)->role->task[m->task];
+    return llround(
+        1e9 * c->message(c->self, s->program, t, s->rank[m->rank].world, s->rank[to->rank].world, bytes));
+}
+
 static void price(sim *s, stepper *m, const stepper *to, int64_t bytes) {
     if (m->to != to->rank)
         m->n_use = sim_route(s, m->rank, to->rank, &sim_role(s, m->rank)->role->queue[m->queue], m->use);
@@ -78,9 +85,9 @@ static void price(sim *s, stepper *m, const stepper *to, int64_t bytes) {
         return;
     m->to = to->rank;
     m->bytes = bytes;
-    m->ns = llround(1e9 * s->costs->message(s->costs->self, s->program,
-                                            &sim_role(s, m->rank)->role->task[m->task],
-                                            s->rank[m->rank].world, s->rank[to->rank].world, (double)bytes));
+    m->ns = message_ns(s, m, to, (double)bytes);
+    m->latency_ns = s->costs->latency ? message_ns(s, m, to, 0) : 0;
+    if (m->latency_ns > m->ns) m->latency_ns = m->ns;
 }
 
 /* Once both ends are in its step: the later one starts it. */
@@ -90,7 +97,8 @@ static void start_message(sim *s, int comm, int from, int to) {
     const stepper *other = &s->comm[comm].steps->member[to];
     if (!m->inside || !other->inside || other->step != m->step || other->collective != m->collective) return;
     price(s, m, other, hp_collective_elems(&m->plan, 0, &m->now.send) * m->plan.data.elem_bytes);
-    hp_fluid_start(s->fluid, s->now_ns, m->ns, m->n_use, m->use, owner_make(OWNER_STEP, comm, from));
+    hp_fluid_start(s->fluid, s->now_ns, m->latency_ns, m->ns - m->latency_ns, m->n_use, m->use,
+                   owner_make(OWNER_STEP, comm, from));
 }
 
 /* The member ends its step; of the last one, the collective. */

@@ -23,9 +23,11 @@ static void start_message(sim *s, int rank, int queue) {
         return;
     }
     const int64_t work = sim_duration_ns(s, rank, wq->task[c->next]);
+    const int64_t latency = sim_latency_ns(s, rank, wq->task[c->next], work);
     sim_account_transfer(s, rank, wq->task[c->next], 1);
     sim_account_transfer(s, to, receive_task(s, rank, queue, c->next), 1);
-    hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_MESSAGE, rank, queue));
+    hp_fluid_start(s->fluid, s->now_ns, latency, work - latency, c->n_use, c->use,
+                   owner_make(OWNER_MESSAGE, rank, queue));
 }
 
 /* A caller's task of the collective whose turn it is. */
@@ -91,14 +93,18 @@ static void start_collective(sim *s, int comm) {
         start_round(s, c);
         return;
     }
-    int64_t work = 0;
+    int64_t work = 0, latency = 0;
     for (int k = 0; k < c->n_caller; k++) {
         const int rank = c->caller[k].rank, task = turn_of(s, c, &c->caller[k]);
         const int64_t ns = sim_duration_ns(s, rank, task);
-        work = ns > work ? ns : work;
+        if (ns > work) {
+            work = ns;
+            latency = sim_latency_ns(s, rank, task, ns);
+        }
         sim_account_transfer(s, rank, task, 1);
     }
-    hp_fluid_start(s->fluid, s->now_ns, work, c->n_use, c->use, owner_make(OWNER_COLLECTIVE, comm, 0));
+    hp_fluid_start(s->fluid, s->now_ns, latency, work - latency, c->n_use, c->use,
+                   owner_make(OWNER_COLLECTIVE, comm, 0));
 }
 
 void sim_start_transfer(sim *s, int rank, int task) {

@@ -41,7 +41,8 @@ static hp_status search(hp_arena *arena, simulate_setup *s, experiment_run *run,
     return HP_OK;
 }
 
-static hp_status one_strategy(hp_arena *arena, const simulate_setup *s, experiment_run *run, hp_error *err) {
+static hp_status one_strategy(hp_arena *arena, const simulate_setup *s, bool exchange, experiment_run *run,
+                              hp_error *err) {
     const int devices = hp_strategy_devices(&s->strategy);
     hp_eval *e = simulate_eval(arena, s, s->batch ? s->batch : hp_strategy_batch(&s->strategy, devices));
     hp_question q = hp_eval_question(e, &s->strategy, s->n_count ? s->count[0] : 0);
@@ -49,7 +50,8 @@ static hp_status one_strategy(hp_arena *arena, const simulate_setup *s, experime
     q.batch = s->batch;
     HP_TRY(hp_question_evaluate(e, &q, HP_EVAL_PLACED, arena, &v, err));
     take(&v, run);
-    return HP_OK;
+    if (!exchange || v.reject.code) return HP_OK;
+    return experiment_exchange(arena, e, &v, &run->figure[EXPERIMENT_exchange_s], err);
 }
 
 static hp_status prepare(hp_arena *arena, const experiment_row *row, const experiment_costs *c,
@@ -65,7 +67,8 @@ static hp_status evaluate(hp_arena *arena, const experiment_row *row, const expe
     simulate_setup s;
     HP_TRY(prepare(arena, row, c, &s, err));
     run->figure[EXPERIMENT_parameters] = (double)hp_graph_param_count(s.trained);
-    return s.has_strategy ? one_strategy(arena, &s, run, err) : search(arena, &s, run, err);
+    const bool exchange = row->has_figure && row->measure == EXPERIMENT_exchange_s;
+    return s.has_strategy ? one_strategy(arena, &s, exchange, run, err) : search(arena, &s, run, err);
 }
 
 void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run) {

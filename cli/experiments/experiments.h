@@ -91,6 +91,10 @@ typedef struct experiment_run {
     const char *outcome, *family;
     char why[256]; /* there is not all */
 } experiment_run;
+/* From the first row that a rank copies for another until it has its last halo, of the rank that takes longest; NAN: there are
+ * none. Errors: HP_EPLAN. */
+hp_status experiment_exchange(hp_arena *arena, hp_eval *e, const hp_evaluation *v, double *seconds,
+                              hp_error *err);
 void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run);
 
 /* Which rows are wanted. */

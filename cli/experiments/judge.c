@@ -57,7 +57,7 @@ experiment_result experiment_judge(const experiment_file *f, int row, const expe
 }
 
 bool experiment_is_time(experiment_measure m) {
-    return m == EXPERIMENT_images_per_s || m == EXPERIMENT_step_s;
+    return m == EXPERIMENT_images_per_s || m == EXPERIMENT_step_s || m == EXPERIMENT_exchange_s;
 }
 
 void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,

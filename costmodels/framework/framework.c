@@ -56,9 +56,9 @@ const hp_framework hp_frameworks[] = {
      EAGER_PYTORCH,
      .eager = true,
      .sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
-     /* of 0.49 ms for six ends of messages among square tiles, and 0.30 for the four of a strip, wire and pastes take about
-      * 0.1: 0.06 each */
-     .message_ops = 6,
+     /* 0.48 to 0.50 ms for six ends of messages among square tiles and 0.27 to 0.33 for the four of a strip: both with 68 to
+      * 70 us each, beside what copies, pastes and MVAPICH2-GDR's messages take (experiments/mpi4dl-halo.txt) */
+     .message_ops = 6.9,
      .message_ops_read =
          2.5,        /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems.spatial */
      .pastes = true, /* there, and CopySlices of PyTorch */

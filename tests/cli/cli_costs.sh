@@ -92,9 +92,9 @@ for words in "simulate --net cnn --image 28 --machine local --strategy dp=1 --ou
 done
 
 need_executor
-# What one search needs: its best candidate then rests on measurements, whatever the machine, if it has the time; a single
-# second is enough for a table.
-for seconds in 20 60 180; do
+# What one search needs: its best candidate then rests on measurements, whatever the machine, if it has the time, and goes on
+# where it stopped; a single second is enough for a table.
+for seconds in 5 10 20 60 180; do
   expect 0 calibrate --net cnn --image 28 --batch 16 --gpus 2 --seconds $seconds -o quick.cost
   grep -q "^yardstick cpu arith r1 " quick.cost || complain "no yardsticks: $(head quick.cost)"
   expect 0 simulate --net cnn --image 28 --batch 16 --gpus 2 --machine local --cost quick.cost --json

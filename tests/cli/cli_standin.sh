@@ -145,9 +145,9 @@ done
 output=
 
 # a peer that stops coming in the second step: a message and 124, not a hang
-HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 10
+HPLAN_STANDIN_FAIL=hang:20@1 expect 124 run nccl.db --steps 3 --deadline 4
 grep -q "stalled" err || complain "a peer that hangs: $(cat err)"
 # a copy from another's memory that never ends, the fifth, after two of trials: the same
-HPLAN_STANDIN_FAIL=peer:5@1 expect 124 run straight.db --steps 3 --deadline 10
+HPLAN_STANDIN_FAIL=peer:5@1 expect 124 run straight.db --steps 3 --deadline 4
 grep -q "stalled" err || complain "a copy that hangs: $(cat err)"
 conclude "cuda on the stand-in: the CPU's losses and outputs"

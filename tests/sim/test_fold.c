@@ -30,6 +30,13 @@ static double random_share(void *self, const hp_program *p, const hp_graph *g, i
     return hp_rng_uniform(*seed + 1, (uint64_t)(rank % p->n_role), (uint64_t)task);
 }
 
+/* Of transfers: may be all of it. */
+static double random_latency(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    (void)g;
+    const uint64_t *seed = self;
+    return 1.2e-3 * hp_rng_uniform(*seed + 2, (uint64_t)(rank % p->n_role), (uint64_t)task);
+}
+
 static hp_sim_result run_of(const world *w, const hp_machine *m, bool fold, int straggler, bool spans) {
     const hp_sim_options o = {
         .fold = fold, .straggler_rank = straggler, .straggler_factor = 1.5, .want_spans = spans};
@@ -60,7 +67,10 @@ static void folded_equals_unfolded(void **state) {
     int64_t folded = 0, ranks = 0;
     for (uint64_t seed = 1; seed <= law_cases(30); seed++) {
         world w = random_world(seed);
-        w.costs = (hp_sim_costs){random_seconds, seed % 2 ? random_share : NULL, &w.seed};
+        w.costs = (hp_sim_costs){.seconds = random_seconds,
+                                 .share = seed % 2 ? random_share : NULL,
+                                 .self = &w.seed,
+                                 .latency = seed % 4 > 1 ? random_latency : NULL};
         dice d = {seed, 9100};
         for (int i = 0; i < 3; i++) {
             const hp_machine m = odd_machine(&d);
@@ -97,6 +107,10 @@ static double repeated_share(void *self, const hp_program *p, const hp_graph *g,
     return hp_rng_uniform(*(const uint64_t *)self + 1, (uint64_t)(rank % p->n_role), t->op);
 }
 
+static double repeated_latency(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
+    return 0.4 * repeated_seconds(self, p, g, rank, task);
+}
+
 static world many_micro_batches(uint64_t seed) {
     dice d = {seed, 9300};
     world w = {.arena = hp_arena_new(), .seed = seed};
@@ -106,6 +120,7 @@ static world many_micro_batches(uint64_t seed) {
     w.g = random_precision(&d, w.arena, w.g, &w.s);
     w.p = lower_training(w.arena, w.g, &w.s, hp_strategy_batch(&w.s, groups), coin(&d));
     w.costs = (hp_sim_costs){.seconds = repeated_seconds, .share = coin(&d) ? repeated_share : NULL};
+    if (coin(&d)) w.costs.latency = repeated_latency;
     return w;
 }
 

@@ -164,12 +164,36 @@ static void who_is_left_alone_speeds_up(void **state) {
     int64_t end[2] = {0};
     hp_events_init(&q, arena);
     hp_fluid *f = hp_fluid_new(arena, 1, capacity, &q);
-    hp_fluid_start(f, 0, 100, 1, &use, 0);
-    hp_fluid_start(f, 0, 300, 1, &use, 1);
+    hp_fluid_start(f, 0, 0, 100, 1, &use, 0);
+    hp_fluid_start(f, 0, 0, 300, 1, &use, 1);
     run(&q, f, end);
     assert_int_equal(end[0], 200);
     assert_int_equal(end[1], 400);
     hp_arena_free(arena);
+}
+
+/* A latency takes nothing of the link: of n alike all end after theirs and n times their work, and one whose latency is
+ * longer than that begins when the link is free. */
+static void latencies_are_not_shared(void **state) {
+    (void)state;
+    const double capacity[] = {1};
+    const hp_share_use use = {0, 1};
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        hp_arena *arena = hp_arena_new();
+        hp_events q;
+        int64_t end[MANY] = {0};
+        const int n = 1 + (int)hp_rng_below(seed, 1, 0, MANY - 1);
+        const int64_t latency = (int64_t)hp_rng_below(seed, 2, 0, 10000);
+        const int64_t work = 1 + (int64_t)hp_rng_below(seed, 3, 0, 10000), after = latency + (n + 1) * work;
+        hp_events_init(&q, arena);
+        hp_fluid *f = hp_fluid_new(arena, 1, capacity, &q);
+        for (int i = 0; i < n; i++) hp_fluid_start(f, 0, latency, work, 1, &use, i);
+        hp_fluid_start(f, 0, after, work, 1, &use, n);
+        run(&q, f, end);
+        for (int i = 0; i < n; i++) assert_int_equal(end[i], latency + n * work);
+        assert_int_equal(end[n], after + work);
+        hp_arena_free(arena);
+    }
 }
 
 /* A link is never idle while work is left: equal start, any lengths, the last ends at the sum. */
@@ -186,7 +210,7 @@ static void work_is_conserved(void **state) {
         for (int i = 0; i < MANY; i++) {
             const int64_t work = 1 + (int64_t)hp_rng_below(seed, 3, (uint64_t)i, 1000000);
             sum += work;
-            hp_fluid_start(f, 0, work, 1, &use, i);
+            hp_fluid_start(f, 0, 0, work, 1, &use, i);
         }
         run(&q, f, end);
         for (int i = 0; i < MANY; i++) last = end[i] > last ? end[i] : last;
@@ -204,6 +228,7 @@ int main(void) {
         cmocka_unit_test(events_come_in_order_and_ties_as_pushed),
         cmocka_unit_test(events_stay_in_order_while_others_are_pushed),
         cmocka_unit_test(who_is_left_alone_speeds_up),
+        cmocka_unit_test(latencies_are_not_shared),
         cmocka_unit_test(work_is_conserved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
