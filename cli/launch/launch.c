@@ -249,6 +249,11 @@ static void look_for_halted(launch_watch *w) {
     }
 }
 
+/* mpirun waits up to 2 s between the signals by which it ends ranks, even when none is left. Any signal ends such a wait. */
+static void hurry(const launch_watch *w) {
+    if (w->l->ranks > 1 && launch_is_left_alone(w->child)) kill(w->child, SIGCHLD);
+}
+
 /* Runs until both streams end: then no process that could still write is left. One that waits in the kernel for a disk cannot be
  * killed before that answers; it is left behind. */
 static void poll_streams(launch_watch *w) {
@@ -256,7 +261,7 @@ static void poll_streams(launch_watch *w) {
     while ((out || err) && w->kills < 2) {
         struct pollfd fd[] = {
             {w->signals, POLLIN, 0}, {out ? w->out.fd : -1, POLLIN, 0}, {err ? w->err.fd : -1, POLLIN, 0}};
-        poll(fd, 3, 200);
+        if (poll(fd, 3, w->kill_s > 0 ? 20 : 200) == 0) hurry(w);
         if (fd[0].revents) handle_signal(w);
         if (fd[1].revents) out = drain(w, &w->out, handle_out_line);
         if (fd[2].revents) err = drain(w, &w->err, handle_err_line);

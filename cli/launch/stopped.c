@@ -42,15 +42,19 @@ static void name(pid_t pid, bool top, char *who, size_t n) {
         snprintf(who, n, "%s (process %d)", top ? "the launcher" : "a process of the run", (int)pid);
 }
 
-static void look(pid_t pid, hp_process_state state, int depth, int *halted, char *who, size_t n) {
-    char path[64], list[8192];
-    if (hp_process_state_of(pid) == state && (*halted)++ == 0) name(pid, depth == 0, who, n);
+/* As words of `list`; "": it has none. */
+static void children_of(pid_t pid, char *list, size_t n) {
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *f = depth < DEEP ? fopen(path, "r") : NULL;
-    const size_t got = f ? fread(list, 1, sizeof list - 1, f) : 0;
-    char *save = NULL;
+    FILE *f = fopen(path, "re");
+    list[f ? fread(list, 1, n - 1, f) : 0] = '\0';
     if (f) fclose(f);
-    list[got] = '\0';
+}
+
+static void look(pid_t pid, hp_process_state state, int depth, int *halted, char *who, size_t n) {
+    char list[8192] = "", *save = NULL;
+    if (hp_process_state_of(pid) == state && (*halted)++ == 0) name(pid, depth == 0, who, n);
+    if (depth < DEEP) children_of(pid, list, sizeof list);
     for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
         if (atoi(p) > 1 && !hp_process_decodes(atoi(p)))
             look((pid_t)atoi(p), state, depth + 1, halted, who, n);
@@ -63,4 +67,13 @@ bool launch_is_halted(pid_t child, int ranks, hp_process_state state, bool *sile
     const size_t used = halted ? strlen(who) : 0;
     if (halted > 1) snprintf(who + used, n - used, " and %d more", halted - 1);
     return halted > 0;
+}
+
+bool launch_is_left_alone(pid_t child) {
+    char list[8192], *save = NULL;
+    int ended = 0;
+    children_of(child, list, sizeof list);
+    for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save), ended++)
+        if (hp_process_state_of(atoi(p)) != HP_PROCESS_GONE) return false;
+    return ended > 0;
 }
