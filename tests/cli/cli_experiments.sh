@@ -111,6 +111,21 @@ row none | grep -q "machine 'nowhere'" || complain "an unknown machine: $(row no
 awk -v a="$(value one roofline)" -v b="$rate_1" 'BEGIN { exit !(a > b) }' || complain "roofline $(value one roofline) is slower than $rate_1"
 grep -oE '"bands?": ?\{[^}]*\}' out | head -1 | grep -q '"hit": *1' || complain "bands: $(grep -oE '"band": ?\{[^}]*\}' out | head -1)"
 
+# --- an exchange of halos: longer by what a message's latency is, whatever the layers take; none where nothing is exchanged ---
+mkdir halo
+cat >halo/halo.txt <<END
+$head
+all: --net unet:1 --image 256 --device cuda
+soon   | --batch 1 --strategy sp=2x1,comm=nccl --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=4us"   | exchange_s 1 | point
+late   | --batch 1 --strategy sp=2x1,comm=nccl --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=104us" | exchange_s 1 | point
+slow   | --batch 1 --strategy sp=2x1,comm=nccl --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=4us" --set a100-40.fp32=1GFLOP/s | exchange_s 1 | point
+apart  | --batch 2 --strategy dp=2 --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=4us" | exchange_s 1 | point
+END
+expect 0 experiments --folder halo --json
+near "$(awk -v a="$(value late simulated)" -v b="$(value soon simulated)" 'BEGIN { print a - b }')" 100e-6 1e-3 || complain "exchanges: $(cat out)"
+near "$(value slow simulated)" "$(value soon simulated)" 1e-6 || complain "an exchange beside slow layers: $(cat out)"
+[ "$(value apart simulated)" = null ] || complain "an exchange without halos: $(row apart)"
+
 # --- what must hold exactly, and does not ---
 mkdir exact
 printf '%s\n%s\n' "$head" 'a | --net resnet18 --machine lassen --strategy dp=1 | parameters 11689513 | exact' >exact/exact.txt
