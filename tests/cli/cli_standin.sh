@@ -105,10 +105,11 @@ run_on cuda sp=2x1,comm=halo:mpi+stage:mpi+allreduce:nccl+stats:nccl mixed --net
 losses_agree mpi mixed 0
 
 # 8-bit inference: the last layer alone is float
-for strategy in dp=1 sp=2x1,comm=nccl; do
+for case in "dp=1 resnet18 32" "sp=2x1,comm=nccl cnn 28"; do
+  read -r strategy net image <<<"$case"
   plain=${strategy%,comm=*}
-  output="--output cpu.npy" run_on cpu "$plain,prec=int8" cpu --net resnet18 --image 32 --mode infer --batch 1
-  output="--output cuda.npy" run_on cuda "$strategy,prec=int8" cuda --net resnet18 --image 32 --mode infer --batch 1
+  output="--output cpu.npy" run_on cpu "$plain,prec=int8" cpu --net "$net" --image "$image" --mode infer --batch 1
+  output="--output cuda.npy" run_on cuda "$strategy,prec=int8" cuda --net "$net" --image "$image" --mode infer --batch 1
   python3 - <<'PY' || complain "int8, $strategy: other outputs than the CPU's"
 import array
 a, b = (array.array("f", open(n, "rb").read()[128:]) for n in ("cpu.npy", "cuda.npy"))

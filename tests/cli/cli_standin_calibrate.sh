@@ -25,12 +25,11 @@ for row in "p2p nvlink mpi" "p2p nvlink nccl" "collective nvlink allreduce mpi r
   grep -q "^$row | measured" "$table" || complain "no row '$row'"
 done
 grep -q "^status cluster$" "$table" || complain "status: $(head -5 "$table")"
-HPLAN_STANDIN_GPUS=1 expect 0 calibrate --device cuda --comm -e 4Ki -f 16 -n 2 -w 0 -o one.cost
+
+# compute: every precision, and the share that two ranks of a GPU take of it; messages within it
+HPLAN_STANDIN_GPUS=1 expect 0 calibrate --device cuda --net cnn --image 12 --batch 1 -o one.cost
 grep -q "^p2p same-gpu mpi | measured" one.cost || complain "no messages within a GPU"
 grep -q nccl one.cost && complain "NCCL within one GPU"
-
-# compute: every precision, and the share that two ranks of a GPU take of it
-HPLAN_STANDIN_GPUS=1 expect 0 calibrate --device cuda --net cnn --image 12 --batch 1 -o one.cost
 grep -q "^driver .*, \(MPS\|time slices\)$" one.cost || complain "driver: $(head -5 one.cost)"
 grep -q "^status one GPU$" one.cost || complain "status: $(head -5 one.cost)"
 for row in "compute stand-in-for-a-gpu fwd.conv .* f32" "compute stand-in-for-a-gpu infer.conv .* u8" \
