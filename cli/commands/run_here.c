@@ -102,15 +102,22 @@ static const char *input_of(hp_arena *arena, const hp_plan *plan) {
     return hp_arena_printf(arena, " --image %s --classes %d", image, plan->classes);
 }
 
-/* The command that plans the same work for this machine. */
-static const char *plan_again(hp_arena *arena, const hp_plan *plan) {
+/* The command that plans the same work for this machine, with so many samples a step. */
+static const char *plan_again(hp_arena *arena, const hp_plan *plan, int64_t batch) {
     if (plan->model) return "make the plan again with hplan simulate --machine local";
     return hp_arena_printf(
         arena, "plan for this machine: hplan simulate --net %s%s%s --batch %lld --machine local%s", plan->net,
-        input_of(arena, plan), plan->mode == HP_MODE_INFER ? " --mode infer" : "", (long long)plan->batch,
+        input_of(arena, plan), plan->mode == HP_MODE_INFER ? " --mode infer" : "", (long long)batch,
         hp_device_on_gpu(plan->device) || plan->device->kind == HP_DEVICE_CPU
             ? ""
             : hp_arena_printf(arena, " --device %s", plan->device->name));
+}
+
+/* What as many of the plan's ranks take as there are devices here. */
+static int64_t share_of_batch(const hp_plan *plan, const demand *d, const run_offer *o) {
+    const int here = o->devices > 0 ? o->devices : o->here.cores;
+    const int64_t share = here < d->ranks ? plan->batch * here / d->ranks : plan->batch;
+    return share > 0 ? share : 1;
 }
 
 static const char *plural(int n) {
@@ -140,7 +147,8 @@ static hp_status refuse_machine(hp_arena *arena, const hp_plan *plan, const run_
         r->path, plan->machine.name, d->ranks, plural(d->ranks), hp_format_bytes((double)d->rank_bytes, rank),
         d->nodes, plural(d->nodes), d->devices, what, plural(d->devices), o->given.nodes == 1 ? "is" : "are",
         o->given.nodes, plural(o->given.nodes), o->devices, what, plural(o->devices),
-        o->gpus ? "" : limited_by(arena, o->here.cores_limit), ways_on(arena, d, o), plan_again(arena, plan),
+        o->gpus ? "" : limited_by(arena, o->here.cores_limit), ways_on(arena, d, o),
+        plan_again(arena, plan, share_of_batch(plan, d, o)),
         none ? "" : ", or run it all the same with --force");
 }
 
@@ -169,7 +177,7 @@ static hp_status refuse_memory(hp_arena *arena, const hp_plan *plan, const run_h
         hp_format_bytes((double)PROCESS_BYTES, process), hp_format_bytes((double)o->here.free_bytes, unused),
         hp_format_bytes((double)o->here.memory_bytes, all), limited_by(arena, o->here.memory_limit),
         r->smaller ? "or " : "shrink it with --fit-here, or ",
-        r->smaller ? r->smaller : plan_again(arena, plan));
+        r->smaller ? r->smaller : plan_again(arena, plan, plan->batch));
 }
 
 hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err) {

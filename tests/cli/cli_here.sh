@@ -181,6 +181,11 @@ again=$(sed -n 's/.*plan for this machine: hplan \([^;]*\);.*/\1/p' err)
 [ -n "$again" ] || complain "no command that plans for this machine: $(cat err)"
 # shellcheck disable=SC2086 # words
 expect 0 $again --strategy dp=1 --out again.db
+# nor does a machine of few cores take the batch of thousands of GPUs
+expect 0 simulate --net resnet50 --machine summit --gpus 1536 --batch 98304 --strategy dp=1536 --out many.db
+expect 3 run many.db --steps 1
+again=$(sed -n 's/.*plan for this machine: hplan \([^;]*\);.*/\1/p' err)
+[[ $again == *" --batch $((64 * cores)) "* ]] || complain "of 98304 images on 1536 GPUs $cores cores are to take: $again"
 
 # what fits stays; what cannot fit is refused
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=1 --out small.db
