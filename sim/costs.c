@@ -66,6 +66,11 @@ static double slowness(const hp_program_costs *c, const hp_program *p, int rank,
     return 1 / hp_machine_speed_at(m, hp_rank_device(p, m, rank));
 }
 
+/* A step is the mean of those with an average and those without, which nothing of the step overlaps. */
+static double in_a_step(const hp_program *p, const hp_task *t, double seconds) {
+    return t->flags & HP_FLAG_AVERAGE && p->local > 1 ? seconds / p->local : seconds;
+}
+
 static double task_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     hp_program_costs *c = self;
     const int role = rank % p->n_role;
@@ -73,17 +78,17 @@ static double task_seconds(void *self, const hp_program *p, const hp_graph *g, i
     hp_cost cost = costs_at(c, p, g, rank, task)->cost[role][task];
     if (rank != role) cost = elsewhere(c, p, rank, &p->role[role].task[task], cost);
     cost.seconds *= slowness(c, p, rank, task);
-    /* a step is the mean of those with an average and those without, which nothing of the step overlaps */
-    const bool sometimes = p->role[role].task[task].flags & HP_FLAG_AVERAGE;
-    return sometimes && p->local > 1 ? cost.seconds / p->local : cost.seconds;
+    return in_a_step(p, &p->role[role].task[task], cost.seconds);
 }
 
 static double transfer_latency(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     const hp_program_costs *c = self;
     const hp_task *t = &p->role[rank % p->n_role].task[task];
     (void)g;
-    return hp_task_is_collective(t) ? collective_cost(c, p, rank, t, 0).seconds
-                                    : message_cost(c, p, rank, t, 0).seconds;
+    return in_a_step(
+        p, t,
+        (hp_task_is_collective(t) ? collective_cost(c, p, rank, t, 0) : message_cost(c, p, rank, t, 0))
+            .seconds);
 }
 
 /* A message of a collective is one between two members alone. */
@@ -193,7 +198,8 @@ static bool waits_for_others(const hp_role *r, int task) {
 
 /* Is it one that brings values of another rank's rows, or takes them there? Their gradients are not sent (MPI4DL). */
 static bool is_exchange(const hp_role *r, const hp_task *t) {
-    return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && !(r->queue[t->queue].channel & 1);
+    return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) &&
+           !(r->queue[t->queue].channel & HP_CHANNEL_GRADIENTS);
 }
 
 /* Adds a halo's gradient to a map: a framework that had pasted the halo copies the gradient of the whole map instead. */

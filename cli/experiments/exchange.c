@@ -5,8 +5,8 @@
 
 static bool moves_halo(const hp_role *r, const hp_task *t) {
     const int32_t channel = r->queue[t->queue].channel;
-    return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && channel & 2 &&
-           !(channel & 1); /* no gradient */
+    return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && channel & HP_CHANNEL_WITHIN &&
+           !(channel & HP_CHANNEL_GRADIENTS);
 }
 
 static bool is_message(const hp_role *r, const hp_task *t, int operand) {

@@ -313,17 +313,13 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
 
 /* Ranks whose mpirun has ended are children of hplan (PR_SET_CHILD_SUBREAPER): kills and reaps them. */
 static void reap_orphans(void) {
-    char path[64], list[4096];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    char list[4096];
     /* a killed process ends within milliseconds; 2 s if its memory is large */
     for (int i = 0; i < 100; i++) {
         while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
-        FILE *f = fopen(path, "r");
-        const size_t n = f ? fread(list, 1, sizeof list - 1, f) : 0;
-        if (f) fclose(f);
-        if (n == 0) return;
-        list[n] = '\0';
+        launch_children(getpid(), list, sizeof list);
+        if (!*list) return;
         char *save = NULL;
         for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
             if (atoi(p) > 0) kill(atoi(p), SIGKILL);

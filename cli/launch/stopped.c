@@ -42,8 +42,7 @@ static void name(pid_t pid, bool top, char *who, size_t n) {
         snprintf(who, n, "%s (process %d)", top ? "the launcher" : "a process of the run", (int)pid);
 }
 
-/* As words of `list`; "": it has none. */
-static void children_of(pid_t pid, char *list, size_t n) {
+void launch_children(pid_t pid, char *list, size_t n) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
     FILE *f = fopen(path, "re");
@@ -54,7 +53,7 @@ static void children_of(pid_t pid, char *list, size_t n) {
 static void look(pid_t pid, hp_process_state state, int depth, int *halted, char *who, size_t n) {
     char list[8192] = "", *save = NULL;
     if (hp_process_state_of(pid) == state && (*halted)++ == 0) name(pid, depth == 0, who, n);
-    if (depth < DEEP) children_of(pid, list, sizeof list);
+    if (depth < DEEP) launch_children(pid, list, sizeof list);
     for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save))
         if (atoi(p) > 1 && !hp_process_decodes(atoi(p)))
             look((pid_t)atoi(p), state, depth + 1, halted, who, n);
@@ -72,7 +71,7 @@ bool launch_is_halted(pid_t child, int ranks, hp_process_state state, bool *sile
 bool launch_is_left_alone(pid_t child) {
     char list[8192], *save = NULL;
     int ended = 0;
-    children_of(child, list, sizeof list);
+    launch_children(child, list, sizeof list);
     for (char *p = strtok_r(list, " ", &save); p; p = strtok_r(NULL, " ", &save), ended++)
         if (hp_process_state_of(atoi(p)) != HP_PROCESS_GONE) return false;
     return ended > 0;

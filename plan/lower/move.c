@@ -72,7 +72,7 @@ static int32_t message_of(hp_lower_ctx *c, const hp_pass *a, route r, const hp_b
 
 static void send(hp_lower_ctx *c, const hp_pass *a, route r, int32_t buffer) {
     transfer(c, a, HP_TASK_SEND, r, buffer);
-    const bool within = r.channel & 2;
+    const bool within = r.channel & HP_CHANNEL_WITHIN;
     if (within && c->keep == 1)
         return; /* the parts of a stage run the same layers at the same time: no send is pending for long */
     HP_ROOM(c->arena, c->sent, c->n_sent, c->sent_room);

@@ -37,10 +37,10 @@ static void add_content(hp_text out, const hp_role *r, const hp_task *t) {
     const hp_queue *q = &r->queue[t->queue];
     const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV, copy = t->op == HP_TASK_COPY;
     if (!transfer && !copy && t->op != HP_TASK_ZERO && !hp_task_is_collective(t)) return;
-    const bool gradient =
-        is_kind(a, HP_BUF_GRADIENT) || (copy && is_kind(b, HP_BUF_GRADIENT)) || (transfer && q->channel & 1);
+    const bool gradient = is_kind(a, HP_BUF_GRADIENT) || (copy && is_kind(b, HP_BUF_GRADIENT)) ||
+                          (transfer && q->channel & HP_CHANNEL_GRADIENTS);
     if (gradient) hp_text_add(out, " gradient");
-    if (transfer && q->channel & 2) hp_text_add(out, " halo");
+    if (transfer && q->channel & HP_CHANNEL_WITHIN) hp_text_add(out, " halo");
     if (copy && is_kind(a, HP_BUF_MESSAGE)) hp_text_add(out, " to message");
     if (copy && is_kind(b, HP_BUF_MESSAGE)) hp_text_add(out, " from message");
     if (is_kind(a, HP_BUF_SUMS)) hp_text_add(out, " sums");
@@ -139,8 +139,8 @@ static void print_queue(FILE *f, const hp_program *p, const hp_role *r, int q) {
     }
     if (queue->kind == HP_QUEUE_SEND || queue->kind == HP_QUEUE_RECV)
         fprintf(f, " rank %d, %s%s (channel %d)", queue->peer,
-                queue->channel & 1 ? "gradients" : "activations", queue->channel & 2 ? " of halos" : "",
-                queue->channel);
+                queue->channel & HP_CHANNEL_GRADIENTS ? "gradients" : "activations",
+                queue->channel & HP_CHANNEL_WITHIN ? " of halos" : "", queue->channel);
     fputc('\n', f);
 }
 

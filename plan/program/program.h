@@ -93,13 +93,13 @@ typedef struct hp_task {
     int64_t count;
 } hp_task;
 
-enum { HP_CHANNEL_WITHIN = 2 };
+enum { HP_CHANNEL_GRADIENTS = 1, HP_CHANNEL_WITHIN = 2 };
 
 typedef struct hp_queue {
     int32_t kind;    /* hp_queue_kind */
     int32_t peer;    /* send, recv: the peer's role (same replica); coll: group id; compute: -1 */
-    int32_t channel; /* send, recv: the two ends of a channel match in order; bit 0: gradients, bit 1
-                      * (HP_CHANNEL_WITHIN): between the parts of a stage */
+    int32_t channel; /* send, recv: the two ends of a channel match in order; HP_CHANNEL_GRADIENTS: of
+                      * gradients, HP_CHANNEL_WITHIN: between the parts of a stage */
     int32_t backend; /* hp_backend */
 } hp_queue;
 

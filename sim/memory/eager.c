@@ -138,7 +138,8 @@ static void forward(walk *w, frame *f, const hp_task *t) {
 static bool crosses_forward(const walk *w, int task) {
     const hp_task *t = &w->r->task[task];
     return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && t->micro >= 0 &&
-           !(w->r->queue[t->queue].channel & 1) && hp_sim_wait_of(w->p, w->r, task) == HP_SIM_STAGE;
+           !(w->r->queue[t->queue].channel & HP_CHANNEL_GRADIENTS) &&
+           hp_sim_wait_of(w->p, w->r, task) == HP_SIM_STAGE;
 }
 
 static void boundary(walk *w, frame *f, const hp_task *t) {

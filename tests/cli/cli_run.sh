@@ -192,5 +192,31 @@ expect 69 run cpu.db --device=cuda
 timeout -k 5 60 "$(dirname "$HPLAN")/hplan-exec" cpu.db >out 2>err
 [ $? = 3 ] && grep -q 'needs 2 ranks, started with 1: mpirun -n 2' err || complain "wrong number of ranks: $(cat err)"
 
+# a launcher that waits though both its ranks have ended is woken; one that waits for a rank is not. It ends with 65 when it
+# was woken more often than ranks have ended, with 64 when not.
+mkdir made-up
+cat >made-up/mpirun <<'EOF'
+#!/usr/bin/python3
+import os, signal, subprocess, sys, time
+woken = 0
+def wake(*_):
+    global woken
+    woken += 1
+signal.signal(signal.SIGCHLD, wake)
+stays = os.environ["RANKS"].count("stays")
+say = ["sh", "-c", "echo 'hplan: made up' >&2; exit 65"]
+ranks = [subprocess.Popen(["sleep", "60"] if how == "stays" else say) for how in os.environ["RANKS"].split()]
+until = time.monotonic() + (2 if stays else 60)
+while time.monotonic() < until and woken <= len(ranks) - stays:
+    time.sleep(0.05)
+[r.kill() for r in ranks]
+sys.exit(65 if woken > len(ranks) - stays else 64)
+EOF
+chmod +x made-up/mpirun
+for case in "65 ends ends" "64 ends stays"; do
+  RANKS=${case#* } PATH=$scratch/made-up:$PATH expect "${case%% *}" run cpu.db --launcher mpirun
+  grep -qx "hplan: made up" err || complain "a launcher whose ranks ${case#* }: $(cat err)"
+done
+
 ls -d ./*.tmp* 2>/dev/null && complain "scratch files were left behind"
 conclude "all runs passed"
