@@ -5,6 +5,7 @@
 
 #include "exec/device/erfc.h"
 #include "exec/device/host_device.h"
+#include "plan/graph/acts.h"
 #include "plan/graph/graph.h"
 
 #include <math.h>

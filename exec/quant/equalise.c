@@ -2,6 +2,7 @@
 #include "exec/quant/equalise.h"
 
 #include "exec/data/weights/weight_walk.h"
+#include "plan/graph/acts.h"
 #include "plan/graph/layer.h"
 
 #include <math.h>

@@ -21,7 +21,7 @@ static void join(int32_t *up, int32_t a, int32_t b) {
 }
 
 bool hp_layer_passes(const hp_layer *l) {
-    const bool joins = l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE;
+    const bool joins = l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l);
     return joins || l->op == HP_MAXPOOL || l->op == HP_PAD ||
            (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
 }

@@ -1,6 +1,8 @@
 /* codec.c - the table of codecs, their text, and the sizes of what they make. */
 #include "plan/codec/codec.h"
 
+#include "plan/codec/codecs.h"
+
 #include <stdlib.h>
 #include <string.h>
 

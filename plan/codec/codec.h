@@ -9,13 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum hp_codec_kind {
-    HP_CODEC_NONE,
-#define CODEC(ID, ...) HP_CODEC_##ID,
-#include "plan/codec/codecs.def"
-    HP_CODEC_KINDS
-} hp_codec_kind;
-
 typedef enum hp_codec_sum { HP_CODEC_NOT, HP_CODEC_ADDED, HP_CODEC_GATHERED, HP_CODEC_FACTORED } hp_codec_sum;
 
 typedef struct hp_codec_info {
@@ -25,13 +18,10 @@ typedef struct hp_codec_info {
     hp_codec_sum sum;
     bool messages;
 } hp_codec_info;
-extern const hp_codec_info hp_codec_infos[HP_CODEC_KINDS];
+extern const hp_codec_info hp_codec_infos[]; /* by hp_codec_kind (plan/codec/codecs.h) */
 
 /* A codec with its number: kind | number << 8; 0: none. */
 typedef uint16_t hp_codec;
-static inline hp_codec hp_codec_of(hp_codec_kind kind, int number) {
-    return (hp_codec)((unsigned)kind | (unsigned)number << 8);
-}
 static inline int hp_codec_kind_of(hp_codec c) {
     return c & 0xff;
 }

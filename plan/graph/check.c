@@ -2,6 +2,7 @@
  * arrays; layers and tensors are numbered alike, as graph/json.c makes them. */
 #include "plan/graph/check.h"
 
+#include "plan/graph/acts.h"
 #include "plan/graph/shape.h"
 
 #include <inttypes.h>

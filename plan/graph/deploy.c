@@ -31,7 +31,7 @@ static bool can_fuse_anywhere(const hp_layer *l) {
  * yet. */
 static hp_layer *fusable_producer(const fold_state *s, int32_t tensor) {
     hp_layer *h = &s->layer[s->g->tensor[tensor].producer];
-    return s->uses[tensor] == 1 && h->op != HP_INPUT && h->act == HP_ACT_NONE ? h : NULL;
+    return s->uses[tensor] == 1 && h->op != HP_INPUT && !hp_layer_has_act(h) ? h : NULL;
 }
 
 /* The host also computes layer `l`, at that layer's place. */

@@ -19,7 +19,7 @@ typedef struct joining {
 
 /* Only joins its inputs: no parameters, no activation. */
 static bool is_plain_concat(const hp_layer *l) {
-    return l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE;
+    return l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l);
 }
 
 static int times_read(const hp_layer *l, int32_t tensor) {

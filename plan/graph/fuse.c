@@ -54,9 +54,9 @@ static void absorb_act(fuse_state *s, hp_layer *host) {
 
 static void fuse_layer(fuse_state *s, int l) {
     hp_layer *host = &s->layer[l];
-    if (s->absorbed[l] || host->act != HP_ACT_NONE) return;
+    if (s->absorbed[l] || hp_layer_has_act(host)) return;
     if (host->op == HP_BN) absorb_add(s, host);
-    if ((host->op == HP_BN || host->op == HP_ADD) && host->act == HP_ACT_NONE) absorb_act(s, host);
+    if ((host->op == HP_BN || host->op == HP_ADD) && !hp_layer_has_act(host)) absorb_act(s, host);
 }
 
 /* Emits the remaining layers, renumbered; tensors in the order of their producers. */

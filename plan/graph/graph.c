@@ -1,6 +1,7 @@
 /* graph.c - properties of a network graph: sizes, multiply-adds, lifetimes, and its text. */
 #include "plan/graph/graph.h"
 
+#include "plan/graph/acts.h"
 #include "plan/graph/attention.h"
 #include "plan/graph/optimizer.h"
 #include "plan/graph/summands.h"
@@ -14,6 +15,8 @@ const hp_layer_info hp_layer_infos[HP_LAYER_OPS] = {
 #include "plan/graph/layers.def"
 #undef LAYER
 };
+
+_Static_assert(HP_ACT_NONE == 0, "a layer of zeros has no activation: hp_layer_has_act");
 
 #define ACT(id, name, function, kind, least, greatest, backward, meaning) name,
 const char *const hp_act_names[HP_ACTS] = {
@@ -46,7 +49,7 @@ bool hp_layer_backward_reads_x(const hp_layer *l) {
 
 bool hp_layer_backward_reads_y(const hp_layer *l) {
     const hp_reads_y y = hp_layer_infos[l->op].y;
-    return y == HP_Y_ALWAYS || (y == HP_Y_MASK && l->act != HP_ACT_NONE && !hp_act_reads_x(l));
+    return y == HP_Y_ALWAYS || (y == HP_Y_MASK && hp_layer_has_act(l) && !hp_act_reads_x(l));
 }
 
 bool hp_layer_data_reads_x(const hp_layer *l, int k) {
@@ -149,7 +152,7 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     default:
         break;
     }
-    if (l->act != HP_ACT_NONE) fprintf(f, " %s", hp_act_names[l->act]);
+    if (hp_layer_has_act(l)) fprintf(f, " %s", hp_act_names[l->act]);
     if (l->act_a != 0 || l->act_b != 0) fprintf(f, "(%.9g,%.9g)", l->act_a, l->act_b);
 }
 

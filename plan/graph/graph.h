@@ -19,13 +19,7 @@ typedef enum hp_layer_op {
     HP_LAYER_OPS
 } hp_layer_op;
 
-typedef enum hp_act {
-#define ACT(id, name, function, kind, least, greatest, backward, meaning) HP_ACT_##id,
-#include "plan/graph/acts.def"
-#undef ACT
-    HP_ACTS
-} hp_act;
-
+/* Columns of acts.def, by hp_act (plan/graph/acts.h). */
 typedef enum hp_act_kind { HP_ACT_IS_CLAMP, HP_ACT_IS_FUSED, HP_ACT_IS_ALONE } hp_act_kind;
 typedef enum hp_act_backward { HP_ACT_READS_NOTHING, HP_ACT_READS_X, HP_ACT_READS_Y } hp_act_backward;
 
@@ -34,8 +28,8 @@ typedef struct hp_act_info {
     hp_act_backward backward;
 } hp_act_info;
 
-extern const char *const hp_act_names[HP_ACTS]; /* "", "relu", "relu6", "clip", ... */
-extern const hp_act_info hp_act_infos[HP_ACTS];
+extern const char *const hp_act_names[]; /* "", "relu", "relu6", "clip", ... */
+extern const hp_act_info hp_act_infos[];
 
 typedef struct hp_act_bounds {
     double least, greatest;
@@ -210,6 +204,11 @@ bool hp_graph_reads_ids(const hp_graph *g);
 /* Does the layer add its last input to its result before the activation? Deployed convolutions do. */
 static inline bool hp_layer_adds(const hp_layer *l) {
     return (l->op == HP_CONV || l->op == HP_CONVT) && l->n_in > 1;
+}
+
+/* Does it end in an activation? */
+static inline bool hp_layer_has_act(const hp_layer *l) {
+    return l->act != 0; /* HP_ACT_NONE; graph.c asserts it */
 }
 
 /* What the layer's activation makes of numbers, without end at infinity. */

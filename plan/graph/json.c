@@ -2,6 +2,7 @@
  * equal to 0 are omitted. Ids follow from the order. */
 #include "plan/graph/json.h"
 
+#include "plan/graph/acts.h"
 #include "plan/graph/check.h"
 #include "plan/graph/shape.h"
 
@@ -92,7 +93,7 @@ static json_t *layer_object(const hp_graph *g, const hp_layer *l) {
     set_member(o, "op", json_string(hp_layer_infos[l->op].name));
     set_member(o, "in", dims_of(l->in, l->n_in));
     set_member(o, "shape", dims_of((const int32_t[3]){t->h, t->w, t->c}, 3));
-    if (l->act != HP_ACT_NONE) set_member(o, "act", json_string(hp_act_names[l->act]));
+    if (hp_layer_has_act(l)) set_member(o, "act", json_string(hp_act_names[l->act]));
     for (int i = 0; i < N_NUMBERS; i++) {
         const void *at = (const char *)l + numbers[i].offset;
         const double real = numbers[i].real ? *(const double *)at : 0;

@@ -1,5 +1,6 @@
 /* shrink.c - messages that zfp would not make smaller. */
 #include "plan/lower/lower.h"
+#include "plan/codec/codecs.h"
 #include "plan/program/traffic.h"
 #include "plan/strategy/legal.h"
 

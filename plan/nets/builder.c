@@ -2,6 +2,7 @@
 #include "plan/nets/builder_inside.h"
 
 #include "plan/graph/shape.h"
+#include "plan/nets/act.h"
 
 #include <stdarg.h>
 

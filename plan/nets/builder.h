@@ -50,8 +50,6 @@ int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp
 int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);
 int hp_build_bn(hp_builder *b, int x, const char *name);
-int hp_build_act(hp_builder *b, int x, const char *name, hp_act act);
-int hp_build_act_with(hp_builder *b, int x, const char *name, hp_act act, double act_a, double act_b);
 int hp_build_add(hp_builder *b, int x, int y, const char *name);
 /* y: a map like x, or one vector (1, 1, C) for all its pixels. */
 int hp_build_mul(hp_builder *b, int x, int y, const char *name);

@@ -1,4 +1,5 @@
 /* cnn.c - a small network for small images: two conv-BN-ReLU-pool groups and two fully connected layers. */
+#include "plan/nets/act.h"
 #include "plan/nets/nets.h"
 
 static int pool_half(hp_builder *b, int x, const char *name) {

@@ -1,6 +1,7 @@
 /* densenet.c - DenseNet-121 as torchvision builds it (Huang et al., CVPR 2017;
  * torchvision/models/densenet.py). The concatenation of all earlier outputs is a chain of two-input
  * concatenations: [all so far, new]. */
+#include "plan/nets/act.h"
 #include "plan/nets/nets.h"
 
 enum { GROWTH = 32, BOTTLENECK = 4 * GROWTH, BLOCKS = 4 };

@@ -1,5 +1,6 @@
 /* mobilenet.c - MobileNetV2 at width 1.0 as torchvision builds it (Sandler et al., CVPR 2018, table 2;
  * torchvision/models/mobilenetv2.py). */
+#include "plan/nets/act.h"
 #include "plan/nets/nets.h"
 
 typedef struct stage_row {

@@ -2,6 +2,7 @@
  * swin_transformer): windows of 7 x 7 pixels, every other block's shifted by 3; between the four stages 2 x 2 pixels
  * become one. Where the map's side is no multiple of 7 the last windows are smaller, where torchvision pads them with
  * zeros that are attended to: the same at its own sizes. Without stochastic depth. */
+#include "plan/nets/act.h"
 #include "plan/nets/nets.h"
 #include "plan/nets/tokens.h"
 

@@ -1,6 +1,7 @@
 /* vgg.c - VGG-16 and VGG-19 without batch norm as torchvision builds them (Simonyan and Zisserman, ICLR 2015,
  * configurations D and E; torchvision/models/vgg.py). Names count every module of the sequence: features.N,
  * classifier.N. */
+#include "plan/nets/act.h"
 #include "plan/nets/nets.h"
 
 enum { GROUPS = 5 };

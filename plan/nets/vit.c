@@ -1,6 +1,7 @@
 /* vit.c - vision transformers as torchvision builds them (Dosovitskiy et al., ICLR 2021; torchvision.models.
  * vision_transformer): patches by a convolution, a class token, learned places, pre-norm blocks, the class token's
  * features to the classes. Any image whose sides are multiples of the patch. Without dropout, torchvision's default. */
+#include "plan/nets/act.h"
 #include "plan/nets/nets.h"
 #include "plan/nets/tokens.h"
 

@@ -60,7 +60,7 @@ static bool never_negative(const onnx_reader *r, const hp_layer *l) {
     };
     bool all = keeps_sign[l->op];
     for (int i = 0; i < l->n_in; i++) all &= r->note[l->in[i]].never_negative;
-    return all || l->op == HP_SOFTMAX || (l->act != HP_ACT_NONE && hp_act_bounds_of(l).least >= 0);
+    return all || l->op == HP_SOFTMAX || (hp_layer_has_act(l) && hp_act_bounds_of(l).least >= 0);
 }
 
 hp_status onnx_emit(const onnx_call *c, hp_layer l, int64_t out_c, int32_t *tensor) {

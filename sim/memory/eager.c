@@ -129,7 +129,7 @@ static void forward(walk *w, frame *f, const hp_task *t) {
     if (f->again[t->layer] && !(t->flags & HP_FLAG_RECOMPUTE)) return;
     const bool wants_x = hp_eager_rules[l->op].input || hp_act_reads_x(l);
     if (wants_x && x && !left_behind(f, x)) keep(w, f, l->in[0], &x->box, t->layer);
-    if (l->act != HP_ACT_NONE && !hp_act_reads_x(l)) keep(w, f, l->out, &y->box, t->layer);
+    if (hp_layer_has_act(l) && !hp_act_reads_x(l)) keep(w, f, l->out, &y->box, t->layer);
     hold(w, f, t->layer,
          hp_eager_rules[l->op].extra_bytes * hp_box_elems(&y->box) + (w->copies[t->layer] - 1) * y->bytes);
 }

@@ -1,6 +1,7 @@
 /* test_compress.c - training with compressed messages is training in which every message passes through the codec: bit
  * for bit what a communicator computes that rounds plain messages on their way. */
 #include "exec/device/codec/code.h"
+#include "plan/codec/codecs.h"
 #include "tests/support/exec/law_run.h"
 
 #include <pthread.h>

@@ -2,6 +2,7 @@
  * of a plan are right; unwritten, half written, of another window or of other operands they are wrong. */
 #include "exec/cuda/dnn/check.h"
 #include "plan/base/rng.h"
+#include "plan/graph/acts.h"
 #include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>

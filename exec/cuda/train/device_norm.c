@@ -77,7 +77,7 @@ hp_status hp_cuda_norm_sums(hp_device *d, const hp_bound *b, void *self, hp_erro
 
 static hp_cuda_norm backward_of(const hp_device *d, const hp_bound *b) {
     hp_cuda_norm n = norm_of(d, b);
-    n.y = b->layer->act == HP_ACT_NONE ? NULL : b->y;
+    n.y = hp_layer_has_act(b->layer) ? b->y : NULL;
     n.dy = b->dy;
     n.dx = b->dx[0];
     n.dadded = b->n_in > 1 ? b->dx[1] : NULL;

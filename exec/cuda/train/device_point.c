@@ -25,7 +25,7 @@ hp_status hp_cuda_add_fwd(hp_device *d, const hp_bound *b, void *self, hp_error 
 }
 
 static hp_status masked(hp_device *d, const hp_bound *b, void *dx0, void *dx1, hp_error *err) {
-    const void *y = b->layer->act == HP_ACT_NONE ? NULL : b->y;
+    const void *y = hp_layer_has_act(b->layer) ? b->y : NULL;
     HP_CUDA(hp_cuda_mask(hp_cuda_elements(d, b), dx0, dx1, b->dy, y, b->out_elems, hp_clamp_of(b->layer->act),
                          d->cuda->compute));
     return HP_OK;

@@ -2,6 +2,7 @@
 #include "exec/device/codec/code.h"
 
 #include "exec/device/codec/codes.h"
+#include "plan/codec/codecs.h"
 
 #include <string.h>
 

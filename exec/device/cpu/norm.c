@@ -122,7 +122,7 @@ hp_status hp_cpu_bn_stats(hp_device *d, const hp_bound *b, const hp_step *s, hp_
 /* --- backward --- */
 
 static const float *mask_of(const hp_bound *b) {
-    return b->layer->act == HP_ACT_NONE ? NULL : b->y;
+    return hp_layer_has_act(b->layer) ? b->y : NULL;
 }
 
 /* This buffer's gradients of gamma and beta, from the sums of g and of g*(x - mean). */

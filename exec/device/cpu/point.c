@@ -16,7 +16,7 @@ hp_status hp_cpu_act_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
 }
 
 static void masked_copy(hp_device *d, const hp_bound *b, float *dx) {
-    if (b->layer->act != HP_ACT_NONE)
+    if (hp_layer_has_act(b->layer))
         d->kernels->point.clamp_bwd(dx, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer->act));
     else if (dx != b->dy)
         memcpy(dx, b->dy, (size_t)b->out_elems * sizeof *dx);

@@ -96,7 +96,7 @@ void hp_ref_bn_stats(const hp_bound *b, const hp_step *s) {
 static double masked(const hp_bound *b, int64_t i) {
     const hp_clamp k = hp_clamp_of(b->layer->act);
     const double *dy = b->dy, *y = b->y;
-    if (b->layer->act == HP_ACT_NONE) return dy[i];
+    if (!hp_layer_has_act(b->layer)) return dy[i];
     return y[i] > (double)k.lo && y[i] < (double)k.hi ? dy[i] : 0;
 }
 

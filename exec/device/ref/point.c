@@ -6,7 +6,7 @@
 static double masked(const hp_bound *b, int64_t i) {
     const hp_act_args k = hp_act_args_of(b->layer);
     const double *dy = b->dy, *from = hp_act_reads_x(b->layer) ? b->x[0] : b->y;
-    if (b->layer->act == HP_ACT_NONE) return dy[i];
+    if (!hp_layer_has_act(b->layer)) return dy[i];
     const double slope = hp_act_slope_of_f64(b->layer->act, from[i], k.a, k.b);
     return slope == 0 ? 0 : slope * dy[i];
 }

@@ -6,7 +6,7 @@
 /* --- what layers are --- */
 
 static bool is_factor(const onnx_passes *p, const hp_layer *l, double value) {
-    return l && l->op == HP_SCALE && l->act == HP_ACT_NONE && l->n_param == 1 && onnx_all_are(p, l, 0, value);
+    return l && l->op == HP_SCALE && !hp_layer_has_act(l) && l->n_param == 1 && onnx_all_are(p, l, 0, value);
 }
 
 static bool is_shift(const onnx_passes *p, const hp_layer *l, double value) {
@@ -35,7 +35,7 @@ static bool is_gate(const onnx_passes *p, int32_t tensor, int32_t x) {
 static bool hard_swish(onnx_passes *p, hp_layer *l) {
     const bool sixth = is_factor(p, l, 1.0 / 6);
     const hp_layer *product = l->op == HP_MUL ? l : sixth ? onnx_sole_maker(p, l->in[0], HP_MUL) : NULL;
-    if (!product || product->act != HP_ACT_NONE) return false;
+    if (!product || hp_layer_has_act(product)) return false;
     for (int k = 0; k < 2; k++) {
         const int32_t x = product->in[k], gate = product->in[1 - k];
         if (sixth ? !is_clamped(p, gate, x) : !is_gate(p, gate, x)) continue;
@@ -63,7 +63,7 @@ static bool is_uniform(const onnx_passes *p, const hp_layer *l, int i, double *v
 
 static affine affine_of(const onnx_passes *p, int32_t tensor) {
     affine a = {tensor, 1, 0};
-    for (const hp_layer *l; (l = onnx_sole_maker(p, a.tensor, HP_SCALE)) && l->act == HP_ACT_NONE;) {
+    for (const hp_layer *l; (l = onnx_sole_maker(p, a.tensor, HP_SCALE)) && !hp_layer_has_act(l);) {
         double factor = 1, bias = 0;
         if (!is_uniform(p, l, 0, &factor) || !is_uniform(p, l, 1, &bias)) break;
         a = (affine){l->in[0], a.factor * factor, a.factor * bias + a.bias};
@@ -78,7 +78,7 @@ static bool close_to(double v, double want) {
 /* The layer that multiplies x with what it returns as `other`; NULL: there is none. */
 static const hp_layer *times(const onnx_passes *p, int32_t tensor, int32_t x, int32_t *other) {
     const hp_layer *l = onnx_sole_maker(p, tensor, HP_MUL);
-    if (!l || l->act != HP_ACT_NONE || (l->in[0] != x && l->in[1] != x)) return NULL;
+    if (!l || hp_layer_has_act(l) || (l->in[0] != x && l->in[1] != x)) return NULL;
     *other = l->in[l->in[0] == x];
     return l;
 }
@@ -91,7 +91,7 @@ static bool is_cube(const onnx_passes *p, int32_t tensor, int32_t x) {
 /* sqrt(2 / pi) (x + 0.044715 x^3) */
 static bool is_gelu_argument(const onnx_passes *p, affine a, int32_t x) {
     const hp_layer *sum = onnx_sole_maker(p, a.tensor, HP_ADD);
-    if (!sum || sum->act != HP_ACT_NONE || !close_to(a.factor, 0.7978845608) || a.bias != 0) return false;
+    if (!sum || hp_layer_has_act(sum) || !close_to(a.factor, 0.7978845608) || a.bias != 0) return false;
     for (int k = 0; k < 2; k++) {
         const affine cube = affine_of(p, sum->in[1 - k]);
         if (sum->in[k] == x && close_to(cube.factor, 0.044715) && cube.bias == 0 &&
@@ -119,9 +119,9 @@ static hp_act gated(const onnx_passes *p, affine gate, double factor, int32_t x)
 static bool gated_product(onnx_passes *p, hp_layer *l) {
     double whole = 1;
     const hp_layer *product = l;
-    if (l->op == HP_SCALE && l->act == HP_ACT_NONE && l->n_param == 1 && is_uniform(p, l, 0, &whole))
+    if (l->op == HP_SCALE && !hp_layer_has_act(l) && l->n_param == 1 && is_uniform(p, l, 0, &whole))
         product = onnx_sole_maker(p, l->in[0], HP_MUL);
-    if (!product || product->op != HP_MUL || product->act != HP_ACT_NONE) return false;
+    if (!product || product->op != HP_MUL || hp_layer_has_act(product)) return false;
     for (int k = 0; k < 2; k++) {
         const affine gate = affine_of(p, product->in[1 - k]), from = affine_of(p, product->in[k]);
         const affine own = {product->in[k], 1, 0}, choices[] = {own, from};

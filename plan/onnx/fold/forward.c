@@ -88,7 +88,7 @@ void onnx_scales_forward(onnx_passes *p, int32_t output) {
     for (int l = 0; l < g->n_layer; l++) {
         const hp_layer *scale = &g->layer[l];
         const int32_t y = scale->out;
-        bool all = live[l] && scale->op == HP_SCALE && scale->act == HP_ACT_NONE && y != output;
+        bool all = live[l] && scale->op == HP_SCALE && !hp_layer_has_act(scale) && y != output;
         all = all && !p->r->note[y].has_qparam && !p->r->note[scale->in[0]].has_qparam;
         for (int32_t i = s.first[y]; all && i < s.first[y + 1]; i++)
             all = can_absorb_scale(p, &g->layer[s.layer[i]], scale->n_param > 1);

@@ -69,11 +69,11 @@ static void add_vector(onnx_passes *p, hp_layer *l, hp_param_kind kind, const ch
 /* The product's layer becomes 1 + s, the sum's layer the product. */
 static bool gated_sum(onnx_passes *p, hp_layer *l) {
     hp_graph *g = p->r->graph;
-    if (l->op != HP_ADD || l->act != HP_ACT_NONE) return false;
+    if (l->op != HP_ADD || hp_layer_has_act(l)) return false;
     for (int k = 0; k < 2; k++) {
         hp_layer *product = onnx_sole_maker(p, l->in[k], HP_MUL);
         const int32_t x = l->in[1 - k];
-        if (!product || product->act != HP_ACT_NONE || product->in[0] != x) continue;
+        if (!product || hp_layer_has_act(product) || product->in[0] != x) continue;
         const int32_t s = product->in[1], sum = product->out;
         if (g->tensor[s].h * (int64_t)g->tensor[s].w != 1 || g->tensor[x].h * (int64_t)g->tensor[x].w == 1)
             continue;
@@ -149,10 +149,10 @@ static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *facto
 static bool fold_into_host(onnx_passes *p, hp_layer *l) {
     static const bool hosts[HP_LAYER_OPS] = {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true, [HP_SCALE] = true};
-    if (l->op != HP_SCALE || l->act != HP_ACT_NONE) return false;
+    if (l->op != HP_SCALE || hp_layer_has_act(l)) return false;
     hp_layer *host = onnx_maker(p, l->in[0]);
     if (!hosts[host->op] || onnx_is_tied(p, host) || !onnx_sole_maker(p, l->in[0], (hp_layer_op)host->op) ||
-        host->act != HP_ACT_NONE)
+        hp_layer_has_act(host))
         return false;
     const int64_t channels = p->r->graph->tensor[l->out].c;
     const float *factor = data_of(p, l, 0), *more = data_of(p, l, 1);

@@ -3,6 +3,7 @@
 #define HP_ONNX_SIMPLIFY_H
 
 #include "plan/onnx/inside.h"
+#include "plan/graph/acts.h"
 
 typedef struct onnx_passes {
     onnx_reader *r;

@@ -4,6 +4,7 @@
  * program computes without rounding between layers, an int8 program uses the noted parameters. Saturation at
  * real zero, which models use as their activation, becomes a clamp. */
 #include "plan/onnx/ops/conv.h"
+#include "plan/graph/acts.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -109,7 +110,7 @@ static bool saturates(const onnx_call *c, const onnx_quant *q, int32_t tensor) {
     const hp_layer *maker = &g->layer[g->tensor[tensor].producer];
     if (q->n != 1) return false;
     if ((q->zero[0] == q->low && !c->r->note[tensor].never_negative) || q->zero[0] == q->high) return true;
-    return takes[maker->op] && maker->act == HP_ACT_NONE && !c->r->note[tensor].has_qparam;
+    return takes[maker->op] && !hp_layer_has_act(maker) && !c->r->note[tensor].has_qparam;
 }
 
 static hp_status emit_saturation(onnx_call *c, const onnx_quant *q, int32_t *tensor) {

@@ -1,5 +1,6 @@
 /* act.c - activations and Softmax. */
 #include "plan/onnx/inside.h"
+#include "plan/graph/acts.h"
 
 #include <float.h>
 #include <inttypes.h>

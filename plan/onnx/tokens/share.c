@@ -10,7 +10,7 @@ typedef struct pairs {
 
 /* A product with a matrix, pixel by pixel, that no other layer shares. */
 static bool is_linear(const pairs *p, const hp_layer *l) {
-    return l->op == HP_CONV && l->act == HP_ACT_NONE && p->g->param[l->param[0]].kind == HP_PARAM_LINEAR_W;
+    return l->op == HP_CONV && !hp_layer_has_act(l) && p->g->param[l->param[0]].kind == HP_PARAM_LINEAR_W;
 }
 
 static int32_t only_reader(const pairs *p, int32_t tensor) {
@@ -49,7 +49,7 @@ static void mark_perceptron(const pairs *p, const hp_layer *act) {
 static void mark_vocabulary(const pairs *p, const hp_layer *table, int32_t output) {
     const int32_t head = p->g->tensor[output].producer;
     const hp_layer *l = &p->g->layer[head];
-    const bool pixels = l->op == HP_CONV && l->act == HP_ACT_NONE && p->g->param[l->param[0]].n_dim == 2;
+    const bool pixels = l->op == HP_CONV && !hp_layer_has_act(l) && p->g->param[l->param[0]].n_dim == 2;
     const bool tied = pixels && l->param[0] == table->param[0];
     if (!tied || table->in[0] != 0 || p->tp[head] != HP_TP_NONE) return;
     p->tp[head] = HP_TP_COLUMN;

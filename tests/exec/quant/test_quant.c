@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/support/exec/source_weights.h"
-#include "plan/nets/builder.h"
+#include "plan/nets/act.h"
 #include "exec/data/weights/weight_walk.h"
 #include "exec/quant/clip.h"
 #include "exec/quant/correct.h"
@@ -43,7 +43,7 @@ static bool wants(const hp_graph *g, int t) {
  * groups are the components of the graph of passing layers, found here by spreading labels. */
 /* Values that come out are values that went in; not those of a concatenation that scales what it reads. */
 static bool passes(const hp_layer *l) {
-    return (l->op == HP_CONCAT && l->n_param == 0 && l->act == HP_ACT_NONE) || l->op == HP_MAXPOOL ||
+    return (l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l)) || l->op == HP_MAXPOOL ||
            l->op == HP_PAD;
 }
 

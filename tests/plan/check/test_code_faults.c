@@ -1,6 +1,7 @@
 /* test_code_faults.c - programs with compressed messages and one seeded fault: sums over codes of gradients are legal as
  * the lowering makes them, and no other way. */
 #include "plan/check/check.h"
+#include "plan/codec/codecs.h"
 #include "plan/lower/lower.h"
 #include "plan/program/factors.h"
 #include "tests/support/plan/collective_program.h"

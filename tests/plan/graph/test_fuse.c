@@ -1,7 +1,7 @@
 /* test_fuse.c - the fusing pass and the shape rules, on small graphs written for them. */
 #include "plan/graph/fuse.h"
 #include "plan/graph/shape.h"
-#include "plan/nets/builder.h"
+#include "plan/nets/act.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,8 @@
 #include "plan/graph/check.h"
 #include "plan/graph/json.h"
 #include "plan/graph/resize.h"
-#include "plan/nets/builder.h"
+#include "plan/nets/act.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,9 +149,11 @@ static void no_changed_byte_and_no_cut_is_harmful(void **state) {
     char *text = hp_arena_strdup(a, hp_graph_json(a, odd_graph(a)));
     static const char with[] = "\"{},[-9e\xff";
     const size_t n = strlen(text);
+    const bool all = law_all("each byte of a graph becomes each of nine others, not one of them");
     for (size_t i = 0; i < n; i++) {
         const char old = text[i];
         for (const char *c = with; *c; c++) {
+            if (!all && i % (sizeof with - 1) != (size_t)(c - with)) continue;
             text[i] = *c;
             assert_harmless(text);
         }

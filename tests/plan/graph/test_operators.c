@@ -1,7 +1,7 @@
 /* test_operators.c - operators beyond those of torchvision's nets: shapes by the published formulas, what
  * does not belong together refused, parameters of what is built, and which networks can be trained. */
 #include "plan/graph/shape.h"
-#include "plan/nets/builder.h"
+#include "plan/nets/act.h"
 #include "plan/program/program.h"
 #include "plan/base/rng.h"
 #include "plan/lower/lower.h"

@@ -1,5 +1,6 @@
 /* test_acts.c - activations from ONNX: as operators, and as the nodes that exporters write for them. One layer is
  * left, and it computes what the nodes say. */
+#include "plan/graph/acts.h"
 #include "plan/graph/check.h"
 #include "plan/onnx/onnx.h"
 #include "tests/support/onnx/onnx_write.h"

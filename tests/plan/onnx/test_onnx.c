@@ -3,7 +3,7 @@
 #include "plan/graph/fuse.h"
 #include "plan/graph/check.h"
 #include "plan/graph/json.h"
-#include "plan/nets/builder.h"
+#include "plan/nets/act.h"
 #include "plan/onnx/model.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"

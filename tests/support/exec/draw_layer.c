@@ -1,6 +1,8 @@
 /* draw_layer.c - layers with drawn shapes, run on a device, and compared within a bound. */
 #include "tests/support/exec/draw_layer.h"
 
+#include "plan/graph/acts.h"
+
 /* --- drawing shapes --- */
 
 int pick(uint64_t round, uint64_t *counter, int low, int high) {

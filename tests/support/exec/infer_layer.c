@@ -1,6 +1,8 @@
 /* infer_layer.c - one drawn layer of a deployed graph. */
 #include "tests/support/exec/infer_layer.h"
 
+#include "plan/graph/acts.h"
+
 /* --- elements --- */
 
 hp_dtype dtype_of(const cell *c, int tensor) {

@@ -1,6 +1,8 @@
 /* exact_activation.c - activations by their definitions, in float64. */
 #include "tests/support/plan/exact_activation.h"
 
+#include "plan/graph/acts.h"
+
 #include <math.h>
 
 double exact_activation(const hp_layer *l, double v) {

@@ -1,6 +1,8 @@
 /* odd_net.c - random chains of windows that no sensible network has. */
 #include "tests/support/plan/odd_net.h"
 
+#include "plan/graph/acts.h"
+
 enum { ODD_MOST = 16 };
 
 static void odd_param(hp_graph *g, hp_layer *l, int o, int i) {

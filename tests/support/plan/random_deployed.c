@@ -1,6 +1,8 @@
 /* random_deployed.c - random networks with the operators that only inference has (resizing, products, scales, softmax, gates of a pooled vector, grouped transposed convolutions) and with tensors that are read twice, later again, or across the whole network. */
 #include "tests/support/plan/random_deployed.h"
 
+#include "plan/nets/act.h"
+
 typedef int block_fn(hp_builder *b, dice *d, int x);
 
 static const hp_tensor *tensor_of(const hp_builder *b, int x) {

@@ -1,6 +1,9 @@
 /* random_net.c - random small networks with skips, branches, strides, pools and channel counts of every kind, and random strategies for them. */
 #include "tests/support/plan/random_net.h"
 
+#include "plan/codec/codecs.h"
+#include "plan/nets/act.h"
+
 int roll(dice *d, int low, int high) { /* inclusive */
     return low + (int)hp_rng_below(d->seed, 77, d->n++, (uint64_t)(high - low + 1));
 }

@@ -1,6 +1,8 @@
 /* random_tokens.c - random small transformers; see random_tokens.h. */
 #include "tests/support/plan/random_tokens.h"
 
+#include "plan/nets/act.h"
+
 static int normed(hp_builder *b, dice *d, int x) {
     return coin(d) ? hp_build_layernorm(b, x, "norm") : hp_build_rmsnorm(b, x, "norm");
 }

@@ -2,6 +2,7 @@
 #include "tests/support/plan/token_stack.h"
 
 #include "plan/graph/fuse.h"
+#include "plan/nets/act.h"
 #include "plan/nets/tokens.h"
 
 #include <stdio.h>

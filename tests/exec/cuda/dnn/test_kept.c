@@ -2,6 +2,7 @@
  * and plans, is what was put there or nothing, whatever became of its files meanwhile. */
 #include "plan/base/hash.h"
 #include "plan/base/rng.h"
+#include "plan/graph/acts.h"
 #include "tests/support/dnn/described_dnn.h"
 
 #include <sys/stat.h>

@@ -2,6 +2,7 @@
  * are not finite, and that the code has the size that plans count with. */
 #include "exec/device/codec/code.h"
 #include "plan/base/rng.h"
+#include "plan/codec/codecs.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,0 +1,19 @@
+/* codecs.h - the codecs by name, from plan/codec/codecs.def: for the files that name one or count them, and for no header
+ * that many files include, so that a new row compiles only these files again. */
+#ifndef HP_CODECS_H
+#define HP_CODECS_H
+
+#include "plan/codec/codec.h"
+
+typedef enum hp_codec_kind {
+    HP_CODEC_NONE,
+#define CODEC(ID, ...) HP_CODEC_##ID,
+#include "plan/codec/codecs.def"
+    HP_CODEC_KINDS
+} hp_codec_kind;
+
+static inline hp_codec hp_codec_of(hp_codec_kind kind, int number) {
+    return (hp_codec)((unsigned)kind | (unsigned)number << 8);
+}
+
+#endif
