@@ -23,17 +23,18 @@ void sim_account_transfer(sim *s, int rank, int task, int change) {
 }
 
 /* Has the other end a part in the same stage? Then the message stays inside the stage. */
-static bool same_stage(const hp_program *p, const hp_slot *slot, int peer) {
-    const hp_role *r = &p->role[peer];
-    for (int i = 0; i < r->n_slot; i++)
-        if (r->slot[i].stage == slot->stage && r->slot[i].flip == slot->flip) return true;
+static bool same_stage(const hp_program *p, const hp_role *from, int chunk, int peer) {
+    const hp_role *to = &p->role[peer];
+    for (int i = 0; i < to->n_slot; i++)
+        if (to->slot[i].stage == from->slot[chunk].stage && to->slot[i].flip == from->slot[chunk].flip)
+            return true;
     return false;
 }
 
 hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
     if (!hp_task_is_collective(t))
-        return same_stage(p, &r->slot[t->chunk], r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
+        return same_stage(p, r, t->chunk, r->queue[t->queue].peer) ? HP_SIM_HALO : HP_SIM_STAGE;
     if (t->flags & HP_FLAG_METRIC) return HP_SIM_END;
     const int kind = r->buffer[r->operand[t->operand]].kind;
     return kind == HP_BUF_SUMS || kind == HP_BUF_STATE                               ? HP_SIM_NORM

@@ -97,6 +97,11 @@ hp_status hp_cpu_part(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     return HP_OK;
 }
 
+/* A state that the optimiser does not have stays none. */
+static float *state_from(float *state, int64_t element) {
+    return state ? state + element : NULL;
+}
+
 hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)err;
     const float factor = (float)hp_metric_descent_factor(b, s);
@@ -104,10 +109,11 @@ hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     const hp_update_rates_f32 rates = hp_update_rates_as_f32(&exact);
     float *w = b->weight, *m = b->state[0], *v = b->state[1];
     const float *g = b->gradient;
-    if (factor == 0) return HP_OK; /* 0 times a gradient that is not finite is not 0 */
+    if (factor == 0 || b->count == 0) return HP_OK; /* 0 times a gradient that is not finite is not 0 */
     const int64_t n = b->decayed;  /* those before it decay, the others do not */
     d->kernels->point.update[b->optimizer](w, g, m, v, n, factor, rates.decay, &rates);
-    d->kernels->point.update[b->optimizer](w + n, g + n, m + n, v + n, b->count - n, factor, 0, &rates);
+    d->kernels->point.update[b->optimizer](w + n, g + n, state_from(m, n), state_from(v, n), b->count - n,
+                                           factor, 0, &rates);
     return HP_OK;
 }
 
