@@ -12,15 +12,15 @@ static void run_bytes(const hp_matrix *m, const hp_bound *b) {
         init[o] = 0;
         for (int k = 0; k < m->p.sums; k++) init[o] -= m->units.in_zero * sum[(int64_t)k * m->p.padded + o];
     }
-    m->kernels->depthwise_bytes(&(hp_depthwise_map){.x = b->x[0],
-                                                    .y = b->y,
-                                                    .shape = &b->shape,
-                                                    .zero = (uint8_t)m->units.in_zero,
-                                                    .weights = (const int8_t *)pack,
-                                                    .init = init,
-                                                    .scale = m->scale,
-                                                    .shift = m->shift,
-                                                    .out = &m->out});
+    m->kernels->of[HP_U8]->depthwise_bytes(&(hp_depthwise_map){.x = b->x[0],
+                                                               .y = b->y,
+                                                               .shape = &b->shape,
+                                                               .zero = (uint8_t)m->units.in_zero,
+                                                               .weights = (const int8_t *)pack,
+                                                               .init = init,
+                                                               .scale = m->scale,
+                                                               .shift = m->shift,
+                                                               .out = &m->out});
 }
 
 /* --- floats --- */
@@ -56,7 +56,7 @@ static void run_class(const hp_matrix *m, const hp_bound *b, const hp_axis_group
             const int64_t iy = row->in + (int64_t)i * row->in_step, oy = row->out + i;
             r.x = (const unsigned char *)b->x[0] + ((n * s->ih + iy) * s->iw + col->in) * x_pixel;
             r.y = (unsigned char *)b->y + ((n * s->oh + oy) * s->ow + col->out) * y_pixel;
-            m->kernels->depthwise[m->p.x](&r);
+            m->kernels->of[m->p.x]->depthwise(&r);
         }
 }
 

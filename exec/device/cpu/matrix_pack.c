@@ -32,9 +32,9 @@ static void store_weights(const hp_matrix *m, unsigned char *to, int64_t step, c
         if (f->weight8)
             memcpy(at, f->weight8 + from, 1);
         else if (m->p.x == HP_BF16)
-            m->kernels->to_bf16((uint16_t *)(void *)at, f->weight + from, 1);
+            m->kernels->of[HP_BF16]->narrow((uint16_t *)(void *)at, f->weight + from, 1);
         else if (m->p.x == HP_F16)
-            m->kernels->to_f16((uint16_t *)(void *)at, f->weight + from, 1);
+            m->kernels->of[HP_F16]->narrow((uint16_t *)(void *)at, f->weight + from, 1);
         else
             memcpy(at, f->weight + from, sizeof *f->weight);
     }
@@ -70,7 +70,7 @@ static void pack_depthwise(const hp_matrix *m, unsigned char *to, const hp_filte
     const hp_panels *p = &m->p;
     const int taps = p->kh * p->kw;
     if (f->weight8) {
-        m->kernels->pack_depthwise((int8_t *)to, f->weight8, p->outs, p->kh, p->kw);
+        m->kernels->of[HP_U8]->pack_depthwise((int8_t *)to, f->weight8, p->outs, p->kh, p->kw);
         return;
     }
     for (int k = 0; k < taps; k++)

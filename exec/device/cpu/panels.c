@@ -194,7 +194,8 @@ static void run_panel(const pass *a, int g, int out, const block *k) {
     }
     const bool fast = m->out.fast && (t.outs == width || width < HP_PANEL_OUTS);
     const int vecs = width / HP_PANEL_LANES;
-    run_tiles((fast ? m->kernels->fast : m->kernels->tile)[p->x][vecs - 1], &t, k,
+    const hp_panel_family *family = m->kernels->of[p->x];
+    run_tiles((fast ? family->fast : family->tile)[vecs - 1], &t, k,
               tile_of(steps * width * p->dot * p->weight, vecs));
 }
 

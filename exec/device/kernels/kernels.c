@@ -4,6 +4,26 @@
 #include "exec/device/infer/loops.h"
 #include "exec/device/kernels/panel.h"
 
+#define FAMILIES(isa)                                                                                        \
+    extern const hp_panel_family hp_panel_U8_##isa, hp_panel_F32_##isa, hp_panel_BF16_##isa,                 \
+        hp_panel_F16_##isa
+FAMILIES(base);
+FAMILIES(avx2);
+FAMILIES(avx512);
+extern const hp_panel_family hp_panel_U8_vnni, hp_panel_BF16_bf16;
+
+#define PANEL(name, bytes, floats, bf16)                                                                     \
+    const hp_panel_kernels hp_panel_##name = {.isa = #name,                                                  \
+                                              .of = {[HP_U8] = &hp_panel_U8_##bytes,                         \
+                                                     [HP_F32] = &hp_panel_F32_##floats,                      \
+                                                     [HP_F16] = &hp_panel_F16_##floats,                      \
+                                                     [HP_BF16] = &hp_panel_BF16_##bf16}}
+PANEL(base, base, base, base);
+PANEL(avx2, avx2, avx2, avx2);
+PANEL(avx512, avx512, avx512, avx512);
+PANEL(vnni, vnni, avx512, avx512);
+PANEL(bf16, vnni, avx512, bf16);
+
 /* From the best on; the last runs everywhere. */
 typedef enum processor { BF16, VNNI, AVX512, AVX2, BASE, PROCESSORS } processor;
 

@@ -1,6 +1,6 @@
-/* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set: compiled once
- * per HP_ISA, see panel.h. Each family is a file of static functions that only this file includes. Compiled
- * without contraction of products and sums: what is fused is said. */
+/* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set and one type of input: compiled once
+ * for each pair of HP_ISA and HP_PANEL_INPUT (exec/exec.cmake), see panel.h. Each family is a file of static functions, of which a type
+ * needs some. Compiled without contraction of products and sums: what is fused is said. */
 #include "exec/device/act.h"
 #include "exec/device/kernels/panel.h"
 #include "exec/device/kernels/kernels.h"
@@ -9,7 +9,10 @@
 #include <string.h>
 
 #ifndef HP_ISA
-#define HP_ISA base
+#define HP_ISA         base
+#define HP_PANEL_INPUT U8
+#define HP_PANEL_BYTES 1
+#define HP_PANEL_FAST  1
 #endif
 
 typedef float real;
@@ -30,74 +33,69 @@ static const hp_dtype REAL_DTYPE = HP_F32;
 #include "exec/device/kernels/isa_depthwise_bytes.inc"
 #endif
 
-/* --- a function per input, width and number of pixels --- */
+#define PASTE_(a, b) a##b
+#define PASTE(a, b)  PASTE_(a, b)
+static const hp_dtype INPUT = PASTE(HP_, HP_PANEL_INPUT);
 
-#define TILE(how, type, vecs, rows)                                                                          \
-    static void how##_##type##_##vecs##_##rows(const hp_panel_tile *t) {                                     \
-        how(HP_##type, rows, vecs *HP_PANEL_LANES, t);                                                       \
+/* --- a function per width and number of pixels --- */
+
+#define TILE(how, vecs, rows)                                                                                \
+    static void how##_##vecs##_##rows(const hp_panel_tile *t) {                                              \
+        how(INPUT, rows, vecs *HP_PANEL_LANES, t);                                                           \
     }
-#define TILES(how, type, vecs)                                                                               \
-    TILE(how, type, vecs, 1)                                                                                 \
-    TILE(how, type, vecs, 2)                                                                                 \
-    TILE(how, type, vecs, 3)                                                                                 \
-    TILE(how, type, vecs, 4)                                                                                 \
-    TILE(how, type, vecs, 5)                                                                                 \
-    TILE(how, type, vecs, 6)
-#define WIDTHS(how, type)                                                                                    \
-    TILES(how, type, 1)                                                                                      \
-    TILES(how, type, 2)                                                                                      \
-    TILES(how, type, 3)                                                                                      \
-    TILES(how, type, 4)
-#define NAMES(how, type, vecs)                                                                               \
+#define TILES(how, vecs)                                                                                     \
+    TILE(how, vecs, 1)                                                                                       \
+    TILE(how, vecs, 2)                                                                                       \
+    TILE(how, vecs, 3)                                                                                       \
+    TILE(how, vecs, 4)                                                                                       \
+    TILE(how, vecs, 5)                                                                                       \
+    TILE(how, vecs, 6)
+#define WIDTHS(how)                                                                                          \
+    TILES(how, 1)                                                                                            \
+    TILES(how, 2)                                                                                            \
+    TILES(how, 3)                                                                                            \
+    TILES(how, 4)
+#define NAMES_(how, vecs)                                                                                    \
     {                                                                                                        \
-        how##_##type##_##vecs##_1, how##_##type##_##vecs##_2, how##_##type##_##vecs##_3,                     \
-            how##_##type##_##vecs##_4, how##_##type##_##vecs##_5, how##_##type##_##vecs##_6                  \
+        how##_##vecs##_1, how##_##vecs##_2, how##_##vecs##_3, how##_##vecs##_4, how##_##vecs##_5,            \
+            how##_##vecs##_6                                                                                 \
     }
-#define TABLE(how, type)                                                                                     \
-    { NAMES(how, type, 1), NAMES(how, type, 2), NAMES(how, type, 3), NAMES(how, type, 4) }
+#define NAMES(how, vecs) NAMES_(how, vecs)
+#define TABLE(how)                                                                                           \
+    { NAMES(how, 1), NAMES(how, 2), NAMES(how, 3), NAMES(how, 4) }
 
-WIDTHS(tile, U8)
-WIDTHS(tile, F32)
-WIDTHS(tile, BF16)
-WIDTHS(tile, F16)
-WIDTHS(tile_fast, U8)
-WIDTHS(tile_fast, F32)
+WIDTHS(tile)
+#if HP_PANEL_FAST && defined(__AVX512BW__)
+WIDTHS(tile_fast)
+#define FAST tile_fast
+#else
+#define FAST tile
+#endif
 
-static void depth_f32(const hp_depthwise_row *r) {
-    depth_floats(HP_F32, r);
+#if !HP_PANEL_BYTES
+static void depth_row_of_numbers(const hp_depthwise_row *r) {
+    depth_floats(INPUT, r);
 }
 
-static void depth_f16(const hp_depthwise_row *r) {
-    depth_floats(HP_F16, r);
+static void narrow(uint16_t *to, const float *from, int64_t n) {
+    if (INPUT == HP_BF16) store_bf16(to, from, n);
+    if (INPUT == HP_F16) store_f16(to, from, n);
 }
+#endif
 
-static void depth_bf16(const hp_depthwise_row *r) {
-    depth_floats(HP_BF16, r);
-}
+#define NAME_(input, isa) hp_panel_##input##_##isa
+#define NAME(input, isa)  NAME_(input, isa)
 
-static void narrow_bf16(uint16_t *to, const float *from, int64_t n) {
-    store_bf16(to, from, n);
-}
-
-static void narrow_f16(uint16_t *to, const float *from, int64_t n) {
-    store_f16(to, from, n);
-}
-
-#define NAME_(isa)   hp_panel_##isa
-#define NAME(isa)    NAME_(isa)
-#define STRING_(isa) #isa
-#define STRING(isa)  STRING_(isa)
-
-const hp_panel_kernels NAME(HP_ISA) = {
-    .isa = STRING(HP_ISA),
-    .tile = {[HP_U8] = TABLE(tile, U8),
-             [HP_F32] = TABLE(tile, F32),
-             [HP_BF16] = TABLE(tile, BF16),
-             [HP_F16] = TABLE(tile, F16)},
-    .fast = {[HP_U8] = TABLE(tile_fast, U8), [HP_F32] = TABLE(tile_fast, F32)},
+const hp_panel_family NAME(HP_PANEL_INPUT, HP_ISA) = {
+    .tile = TABLE(tile),
+#if HP_PANEL_FAST
+    .fast = TABLE(FAST),
+#endif
+#if HP_PANEL_BYTES
     .depthwise_bytes = depth_bytes,
-    .depthwise = {[HP_F32] = depth_f32, [HP_BF16] = depth_bf16, [HP_F16] = depth_f16},
     .pack_depthwise = depth_pack,
-    .to_bf16 = narrow_bf16,
-    .to_f16 = narrow_f16,
+#else
+    .depthwise = depth_row_of_numbers,
+    .narrow = narrow,
+#endif
 };

@@ -2,7 +2,7 @@
  * times a panel of up to 64 outputs, the sums held in registers, and what becomes of the sums. Depthwise
  * convolutions likewise, a row of pixels at a time.
  *
- * kernels_panel.c is compiled once per instruction set. Sums of bytes are exact in 32 bits. Sums of floats
+ * kernels_panel.c is compiled once per instruction set and type of input. Sums of bytes are exact in 32 bits. Sums of floats
  * run through the taps in order, one chain of fused multiply-adds per output, so that they have the same bits
  * whatever is computed beside them. Quantised outputs follow one formula on every device:
  *
@@ -83,18 +83,24 @@ typedef struct hp_depthwise_map {
     const hp_panel_out *out;
 } hp_depthwise_map;
 
-typedef struct hp_panel_kernels {
-    const char *isa;
-    hp_panel_fn
-        *tile[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS]; /* by input, vectors - 1, rows - 1 */
-    hp_panel_fn *fast[HP_DTYPES][HP_PANEL_OUTS / HP_PANEL_LANES]
-                     [HP_PANEL_ROWS];      /* of fast outputs; whole panels, or narrow ones */
-    hp_depthwise_fn *depthwise[HP_DTYPES]; /* of floats */
+/* A function by vectors - 1, rows - 1. */
+typedef hp_panel_fn *hp_panel_tiles[HP_PANEL_OUTS / HP_PANEL_LANES][HP_PANEL_ROWS];
+
+/* What one instruction set does with one type of input. */
+typedef struct hp_panel_family {
+    hp_panel_tiles tile;
+    hp_panel_tiles fast;        /* of fast outputs; whole panels, or narrow ones: from bytes and float32 */
+    hp_depthwise_fn *depthwise; /* of all but bytes */
     void (*depthwise_bytes)(const hp_depthwise_map *m);
     /* Weights of a depthwise layer (channel, row, column) as depthwise_bytes reads them. */
     void (*pack_depthwise)(int8_t *to, const int8_t *w, int channels, int kh, int kw);
-    void (*to_bf16)(uint16_t *to, const float *from, int64_t n);
-    void (*to_f16)(uint16_t *to, const float *from, int64_t n);
+    void (*narrow)(uint16_t *to, const float *from, int64_t n); /* to bf16, f16: of those two */
+} hp_panel_family;
+
+/* An instruction set that has nothing of its own for a type uses what the next smaller set does. */
+typedef struct hp_panel_kernels {
+    const char *isa;
+    const hp_panel_family *of[HP_DTYPES]; /* by input */
 } hp_panel_kernels;
 
 #endif
