@@ -14,6 +14,10 @@
 #include "cli/commands.def"
 #undef COMMAND
 
+/* What the program does: finds the command that argv[1] names and runs it. Returns the exit code; --help and wrong options
+ * end the process by themselves (argp). Once in a process: it sets how memory is kept, what SIGPIPE does and what happens at exit. */
+int cli_main(int argc, char **argv);
+
 /* Prints "hplan: message" to stderr and returns the exit code. */
 int cli_report(const hp_error *err);
 

@@ -1,0 +1,183 @@
+/* cli_main.c - finds the subcommand by table (commands.def) and calls it; help, version, wrong names, planned ones.
+ * A function, so that a test calls it as the program does (tests/words/).
+ *
+ * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
+#include "cli/cli.h"
+
+#include "plan/base/alloc.h"
+#include "plan/base/nearest.h"
+#include "plan/base/version.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} command;
+
+static const command commands[] = {
+#define COMMAND(name, summary) {#name, cmd_##name, summary},
+#include "cli/commands.def"
+#undef COMMAND
+};
+enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32 };
+
+/* What the documentation names and this version does not have. */
+typedef struct planned {
+    const char *kind, *name, *summary;
+} planned;
+
+static const planned later[] = {
+#define LATER(kind, name, summary) {#kind, name, summary},
+#include "cli/later.def"
+#undef LATER
+};
+enum { N_LATER = (int)(sizeof later / sizeof later[0]) };
+
+static const command *find_command(const char *name) {
+    for (int i = 0; i < N_COMMAND; i++)
+        if (!strcmp(commands[i].name, name)) return &commands[i];
+    return NULL;
+}
+
+static const planned *find_planned_command(const char *name) {
+    for (int i = 0; i < N_LATER; i++)
+        if (!strcmp(later[i].kind, "command") && !strcmp(later[i].name, name)) return &later[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    hp_error err;
+    const char *names[N_COMMAND];
+    for (int i = 0; i < N_COMMAND; i++) names[i] = commands[i].name;
+    const char *near = hp_nearest(name, names, N_COMMAND);
+    if (near)
+        hp_fail(&err, HP_EUSAGE, "there is no command '%s'; did you mean 'hplan %s'? 'hplan help' lists all",
+                name, near);
+    else
+        hp_fail(&err, HP_EUSAGE, "there is no command '%.40s'; 'hplan help' lists all", name);
+    return cli_report(&err);
+}
+
+static int refuse_planned(const planned *p) {
+    hp_error err;
+    hp_fail(&err, HP_EUNAVAIL, "hplan %s does not have the command '%s' (%s); 'hplan help' lists what it has",
+            hp_version(), p->name, p->summary);
+    return cli_report(&err);
+}
+
+/* Runs `name` with argv[0] = "hplan NAME", which argp prints in help and errors. */
+static int call(const char *name, int argc, char **argv) {
+    const command *c = find_command(name);
+    const planned *p = find_planned_command(name);
+    if (p) return refuse_planned(p);
+    if (!c) return unknown_command(name);
+    char title[MAX_NAME + sizeof "hplan "];
+    snprintf(title, sizeof title, "hplan %s", c->name);
+    argv[0] = title;
+    return c->run(argc, argv);
+}
+
+static int finish(int code) {
+    hp_error err;
+    if (cli_finish_stdout(&err) != HP_OK) return cli_report(&err);
+    return code;
+}
+
+static int print_short_help(void) {
+    puts("hplan: which parallel strategy trains a network fastest here, and then run exactly that\n"
+         "\n"
+         "  hplan doctor                                  what this machine offers\n"
+         "  hplan simulate --net cnn --image 28 --gpus 2  search strategies, write plan.db\n"
+         "  hplan run plan.db --steps 20                  execute the plan, record run.db\n"
+         "  hplan compare run.db                          predicted beside measured\n"
+         "\n"
+         "All commands: hplan help    One command: hplan help simulate");
+    return finish(HP_OK);
+}
+
+/* "  networks   moe-gpt, dlrm"; where there are none, nothing. */
+static void print_planned(const char *kind, const char *title) {
+    int n = 0;
+    for (int i = 0; i < N_LATER; i++) {
+        if (strcmp(later[i].kind, kind) != 0) continue;
+        if (n++)
+            printf(", %s", later[i].name);
+        else
+            printf("  %-10s %s", title, later[i].name);
+    }
+    if (n) putchar('\n');
+}
+
+static int print_help(void) {
+    printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
+    for (int i = 0; i < N_COMMAND; i++) printf("  %-11s %s\n", commands[i].name, commands[i].summary);
+    printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command.\n"
+           "Results go to stdout, messages to stderr; --json prints one JSON object.\n\n"
+           "Planned, not in this version (exit code 69):\n");
+    print_planned("command", "commands");
+    print_planned("option", "options");
+    print_planned("key", "strategies");
+    print_planned("precision", "precisions");
+    print_planned("network", "networks");
+    print_planned("plot", "plots");
+    printf(
+        "\nExit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
+        "  65 bad input, 69 missing device or feature, 70 bug or no memory, 73/74 cannot create or write,\n"
+        "  75 saved, please requeue, 124 stalled, 137 a rank died, 128+n signal n\n");
+    return finish(HP_OK);
+}
+
+static int help(int argc, char **argv) {
+    if (argc < 3) return print_help();
+    char option[] = "--help";
+    char *args[] = {argv[0], option, NULL};
+    return call(argv[2], 2, args);
+}
+
+static int print_version(void) {
+    printf("hplan %s (commit %s)\n", hp_version(), hp_commit());
+    return finish(HP_OK);
+}
+
+/* argp prints help and exits by itself: a full disk must not look like success then. */
+static void check_stdout_at_exit(void) {
+    hp_error err;
+    if (cli_finish_stdout(&err) != HP_OK) _exit(cli_report(&err));
+}
+
+/* A search makes and frees programs of tens of megabytes thousands of times. Given back to the system each time, their
+ * pages cost more than what is written to them: lowering 96,470 tasks takes 24 ms then, else 10. */
+static void keep_freed_memory(void) {
+    mallopt(M_ARENA_MAX, 1); /* also of threads */
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that glibc takes */
+}
+
+int cli_main(int argc, char **argv) {
+    keep_freed_memory();
+    json_set_alloc_funcs(hp_alloc,
+                         free); /* an object without one of its members would be wrong, and not seen to be */
+    signal(SIGPIPE, SIG_DFL);   /* some parents leave it ignored */
+    argp_err_exit_status = HP_EUSAGE;
+    atexit(check_stdout_at_exit);
+    if (argc < 2) return print_short_help();
+    const char *name = argv[1];
+    if (!strcmp(name, "--version") || !strcmp(name, "-V")) return print_version();
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "-?")) return print_help();
+    if (!strcmp(name, "help")) return help(argc, argv);
+    if (name[0] == '-') {
+        hp_error err;
+        hp_fail(&err, HP_EUSAGE,
+                "the command comes first ('hplan simulate %.40s ...'); 'hplan help' lists all", name);
+        return cli_report(&err);
+    }
+    return call(name, argc - 1, argv + 1);
+}
