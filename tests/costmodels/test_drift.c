@@ -4,6 +4,7 @@
 #include "costmodels/jitter_fit.h"
 #include "costmodels/speed.h"
 #include "tests/support/sim/made_up_machine.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,9 +37,15 @@ static hp_cost_table *calibrate_absent(hp_arena *arena, const hp_machine *m, uin
     return t;
 }
 
-static hp_cost_table *calibrate_drifting(hp_arena *arena, const hp_machine *m, uint64_t seed,
-                                         bool yardsticks) {
-    return calibrate_absent(arena, m, seed, yardsticks, 1);
+enum { SEEDS = 6 };
+
+/* Of a machine of two cores. Tables are kept, as several tests want the same. */
+static const hp_cost_table *calibrate_drifting(uint64_t seed, bool yardsticks) {
+    static const hp_cost_table *kept[SEEDS + 1][2];
+    const hp_machine m = local_like(2);
+    if (!kept[seed][yardsticks])
+        kept[seed][yardsticks] = calibrate_absent(hp_arena_new(), &m, seed, yardsticks, 1);
+    return kept[seed][yardsticks];
 }
 
 /* Root mean square of the logarithms of rows over their truth. */
@@ -59,15 +66,11 @@ static double error_of(const hp_cost_table *t, const hp_cost_table *truth, hp_ro
 
 static void rows_are_those_of_the_quiet_machine(void **state) {
     (void)state;
-    enum { SEEDS = 6 };
-    const hp_machine m = local_like(2);
-    hp_arena *arena = hp_arena_new();
-    const hp_cost_table *truth = calibrate_drifting(arena, &m, 0, false);
-    int worse = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        hp_arena *mine = hp_arena_new();
-        const hp_cost_table *with = calibrate_drifting(mine, &m, seed, true),
-                            *without = calibrate_drifting(mine, &m, seed, false);
+    const bool all = law_all("five more courses of a machine's speed");
+    const hp_cost_table *truth = calibrate_drifting(0, false);
+    for (uint64_t seed = all ? 1 : 3; seed <= (all ? SEEDS : 3); seed++) {
+        const hp_cost_table *with = calibrate_drifting(seed, true),
+                            *without = calibrate_drifting(seed, false);
         const double corrected = error_of(with, truth, HP_ROW_COMPUTE),
                      raw = error_of(without, truth, HP_ROW_COMPUTE);
         print_message("seed %d: rows are %.1f %% off with yardsticks, %.1f %% without\n", (int)seed,
@@ -75,11 +78,8 @@ static void rows_are_those_of_the_quiet_machine(void **state) {
         if (corrected > 0.05) fail_msg("seed %d: rows are %g off", (int)seed, corrected);
         if (error_of(with, truth, HP_ROW_SHARE) > 0.05)
             fail_msg("seed %d: shares are %g off", (int)seed, error_of(with, truth, HP_ROW_SHARE));
-        worse += raw > 2 * corrected;
-        hp_arena_free(mine);
+        if (raw <= 2 * corrected) fail_msg("seed %d: yardsticks do not help", (int)seed);
     }
-    assert_int_equal(worse, SEEDS);
-    hp_arena_free(arena);
 }
 
 /* A processor quota: what yardsticks, timed in processor time, cannot see. */
@@ -87,20 +87,17 @@ static void rows_leave_out_the_time_without_a_processor(void **state) {
     (void)state;
     const hp_machine m = local_like(2);
     hp_arena *arena = hp_arena_new();
-    const hp_cost_table *truth = calibrate_drifting(arena, &m, 0, false),
-                        *with = calibrate_absent(arena, &m, 5, true, 0.6),
-                        *without = calibrate_absent(arena, &m, 5, false, 0.6);
+    const hp_cost_table *truth = calibrate_drifting(0, false),
+                        *with = calibrate_absent(arena, &m, 5, true, 0.6);
     assert_true(error_of(with, truth, HP_ROW_COMPUTE) < 0.05);
-    assert_true(error_of(without, truth, HP_ROW_COMPUTE) > 0.4);
+    if (law_all("rows without yardsticks have the time without a processor"))
+        assert_true(error_of(calibrate_absent(arena, &m, 5, false, 0.6), truth, HP_ROW_COMPUTE) > 0.4);
     hp_arena_free(arena);
 }
 
 static void yardstick_rows_say_what_is_quiet_and_what_is_usual(void **state) {
     (void)state;
-    const hp_machine m = local_like(2);
-    hp_arena *arena = hp_arena_new();
-    const hp_cost_table *t = calibrate_drifting(arena, &m, 3, true),
-                        *quiet = calibrate_drifting(arena, &m, 0, true);
+    const hp_cost_table *t = calibrate_drifting(3, true), *quiet = calibrate_drifting(0, true);
     for (int ranks = 1; ranks <= 2; ranks++) {
         const hp_row *row = hp_yardstick_row(t, "cpu", HP_YARD_L2, ranks);
         assert_non_null(row);
@@ -112,7 +109,6 @@ static void yardstick_rows_say_what_is_quiet_and_what_is_usual(void **state) {
     const hp_row *row = hp_yardstick_row(quiet, "cpu", HP_YARD_L2, 1);
     assert_true(row->y[HP_YARDSTICK_SPREAD] < 0.01);
     assert_true(near(row->y[HP_YARDSTICK_MEAN], row->y[HP_YARDSTICK_QUIET], 0.05));
-    hp_arena_free(arena);
 }
 
 /* An Ornstein-Uhlenbeck process read at irregular times, with an error that does not last. */

@@ -28,9 +28,9 @@ enum {
     ALL = OWN | 1 << HP_BACKEND_MPI | 1 << HP_BACKEND_SHM,
     MAX_RANKS = 8,
     STEPS = 2,
-    BATCH = 50,     /* programs per mpirun */
-    STALLED_S = 60, /* without any task done */
-    HUNG_S = 240    /* of a program: a call that does not return */
+    BATCH = 50,      /* programs per mpirun */
+    STALLED_S = 600, /* without any task done */
+    HUNG_S = 1200    /* of a program: a call that does not return */
 };
 
 static int ranks_of(uint64_t seed) {
@@ -281,8 +281,10 @@ static int ranks_main(const char *argument) {
 static void ranks_end_with_what_the_definitions_say(void **state) {
     (void)state;
     const uint64_t all = law_cases(200);
+    const bool any = law_all("programs of collectives on any number of ranks to eight, not on three and six");
     if (system("command -v mpirun >/dev/null") != 0) skip();
     for (int k = 0; k < MAX_RANKS; k++) {
+        if (!any && k % 3 != 2) continue;
         const uint64_t of_size = (all + MAX_RANKS - 1 - (uint64_t)k) / MAX_RANKS;
         for (uint64_t done = 0; done < of_size; done += BATCH) {
             const uint64_t first = (uint64_t)k + MAX_RANKS * done,

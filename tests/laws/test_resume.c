@@ -64,10 +64,8 @@ static void the_same_plan_gives_the_same_bits(void **state) {
         local += t.s.sync == HP_SYNC_LOCAL;
         hp_arena_free(arena);
     }
-    if (law_cases(90) >= 60) {
-        assert_in_range(carried, 3, 90);
-        assert_in_range(local, 3, 90);
-    }
+    assert_true(carried >= (int)law_cases(90) / 30);
+    assert_true(local >= (int)law_cases(90) / 30);
 }
 
 static void another_plan_gives_the_same_training(void **state) {
@@ -127,9 +125,9 @@ static void the_same_plan_on_fewer_devices_gives_the_same_training(void **state)
         }
         hp_arena_free(arena);
     }
-    if (law_cases(45) >= 45) {
-        assert_in_range(tried, 20, 45);
-        assert_in_range(smaller, 10, 45);
+    if (law_cases(45) >= 15) { /* of few none may be legal */
+        assert_true(tried >= (int)law_cases(45) * 4 / 9);
+        assert_true(smaller >= (int)law_cases(45) * 2 / 9);
     }
 }
 

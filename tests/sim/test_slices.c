@@ -2,6 +2,7 @@
  * after a slice where another computes on its core, or once none does; and how all-reduces go on between the tasks of
  * their members. */
 #include "sim/slices.h"
+#include "tests/support/plan/law_cases.h"
 
 #include "plan/nets/nets.h"
 #include "tests/support/sim/random_world.h"
@@ -36,7 +37,7 @@ static double all_work_ns(const world *w) {
 /* Any strategy, any slice: one core has done all work when the step is over, and not before. */
 static void one_core_is_never_idle(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= law_some(60); seed++) {
         world w = random_world(seed);
         w.costs = (hp_sim_costs){random_seconds, NULL, &w.seed};
         const int ranks = hp_program_ranks(w.p);
@@ -96,7 +97,7 @@ static void chance_is_the_mean_over_all_placements(void **state) {
 /* With a core for each rank there is nothing to slice. */
 static void as_many_cores_as_ranks_need_no_slices(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= law_some(40); seed++) {
         world w = random_world(seed);
         w.costs = (hp_sim_costs){random_seconds, NULL, &w.seed};
         const hp_machine m = test_machine(1, hp_program_ranks(w.p), true);

@@ -214,14 +214,19 @@ static int ranks_main(const route_law *route) {
 static void messages_arrive_by_every_route(void **state) {
     (void)state;
     if (system("command -v mpirun >/dev/null") != 0) skip();
-    for (int i = 0; i < (int)(sizeof ROUTES / sizeof *ROUTES); i++)
-        for (int n = i ? 3 : 2; n <= (i ? 3 : MAX_RANKS); n++) { /* 3: pairs with a way, and one without */
+    const bool all = law_all("messages straight between two and four ranks, and another mapping that fails");
+    const int routes = (int)(sizeof ROUTES / sizeof *ROUTES) - !all;
+    for (int i = 0; i < routes; i++) {
+        const bool any =
+            all && i == 0; /* number of ranks; of three, there are pairs with a way, and one without */
+        for (int n = any ? 2 : 3; n <= (any ? MAX_RANKS : 3); n++) {
             char seed[16], route[16];
             snprintf(seed, sizeof seed, "%d", n + i);
             snprintf(route, sizeof route, "%d", i);
             setenv("HPLAN_STANDIN_SEED", seed, 1);
             assert_int_equal(start_ranks(n, route), 0);
         }
+    }
 }
 
 int main(int argc, char **argv) {

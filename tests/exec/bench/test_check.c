@@ -71,7 +71,7 @@ static void *rank_main(void *arg) {
     hp_comm *own = hp_comm_own(thread_comm_new(me->world, me->rank));
     spoiling_comm comm = {
         .base = {.ops = &SPOILING, .rank = me->rank, .size = RANKS}, .inner = own, .spoils = me->spoils};
-    const hp_yard_waiter w = {.comm = &comm.base, .limit_s = 60};
+    const hp_yard_waiter w = {.comm = &comm.base, .limit_s = 600};
     hp_bench_room room = {.setup = &setup, .w = &w, .crowded = true};
     float *memory = calloc(3 * COUNT, sizeof *memory);
     HP_ASSERT(memory);

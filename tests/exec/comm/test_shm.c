@@ -240,8 +240,10 @@ static int ranks_main(int number) {
 static void ranks_of_mpi_keep_messages_in_order_and_count_their_bytes(void **state) {
     (void)state;
     if (system("command -v mpirun >/dev/null") != 0) skip();
+    const bool all = law_all("two to five ranks with each of three kinds of memory, not one");
     for (int n = 2; n <= 5; n++)
         for (int number = 0; number < 3; number++) {
+            if (!all && number != n % 3) continue;
             char word[2] = {(char)('0' + number), 0};
             assert_int_equal(start_ranks(n, word), 0);
         }

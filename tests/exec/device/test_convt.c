@@ -2,6 +2,7 @@
  * with the same weights, each pass is the adjoint of the other, and parts of the output add up to the whole,
  * on the reference device and on the fast one. */
 #include "tests/support/exec/draw_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 static const hp_device_ops *const devices[] = {&hp_device_ref, &hp_device_cpu};
 
@@ -38,7 +39,7 @@ static draw turned_round(const draw *d) {
 /* (O, I, kh, kw) of the one are (I, O, kh, kw) of the other, in the same order. */
 static void transposed_is_the_adjoint_convolution(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 40; round++) {
+    for (uint64_t round = 0; round < law_some(40); round++) {
         draw d = draw_convt(round);
         d.bias = false;
         d.flags = 0;
@@ -59,7 +60,7 @@ static void transposed_is_the_adjoint_convolution(void **state) {
 
 static void bias_is_added_to_every_pixel_and_its_gradient_is_the_sum(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 40; round++) {
+    for (uint64_t round = 0; round < law_some(40); round++) {
         draw with = draw_convt(round), without = with;
         with.bias = true;
         without.bias = false;
@@ -82,7 +83,7 @@ static void bias_is_added_to_every_pixel_and_its_gradient_is_the_sum(void **stat
 
 static void padding_keeps_the_map_and_adds_zeros(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 40; round++) {
+    for (uint64_t round = 0; round < law_some(40); round++) {
         const draw d = draw_pad(round);
         rig *r = opened(&hp_device_ref, &d);
         double inside = 0, outside = 0;
@@ -106,7 +107,7 @@ static void padding_keeps_the_map_and_adds_zeros(void **state) {
 /* <Ax, dy> = <x, A'dy> = <w, dw>: the last for the weights, of which the output is linear too. */
 static void passes_are_adjoint(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         draw d = round % 3 ? draw_convt(round) : draw_pad(round);
         d.bias = false;
         d.flags = 0;
@@ -153,7 +154,7 @@ static void compare_params(const rig *a, const rig *b, double bound) {
 
 static void whole_numbers_are_exact(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         const draw d = round % 4 ? draw_convt(round) : draw_pad(round);
         rig *both[2];
         for (int k = 0; k < 2; k++) {
@@ -172,7 +173,7 @@ static void whole_numbers_are_exact(void **state) {
 /* n products of at most 1 in float32, any order: n^2 eps. */
 static void fast_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         const draw d = draw_convt(round);
         rig *exact = opened(devices[0], &d), *fast = opened(devices[1], &d);
         const double window = d.layer.kh * d.layer.kw, ins = d.in[0].c, outs = d.out.c,
@@ -237,7 +238,7 @@ static void check_sum(const rig *whole, int32_t buffer, const double *sum, int64
 /* Whole numbers: all sums are exact. */
 static void parts_add_up_to_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         uint64_t c = 1000;
         draw d = round % 4 ? draw_convt(round) : draw_pad(round);
         d.flags = 0;

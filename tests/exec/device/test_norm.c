@@ -3,6 +3,7 @@
  * running statistics that do not depend on who computed which group. */
 #include "exec/device/bind.h"
 #include "tests/support/exec/split_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 typedef struct parts {
     int n;
@@ -143,7 +144,7 @@ static void check_shared(const hp_device_ops *ops, const draw *d, uint64_t round
 
 static void parts_that_share_statistics_equal_the_whole(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 80; round++) {
+    for (uint64_t round = 0; round < law_some(80); round++) {
         const draw d = draw_bn(round);
         if (d.samples * d.out.h * d.out.w < 8) continue;
         check_shared(&hp_device_ref, &d, round);

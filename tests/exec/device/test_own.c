@@ -3,6 +3,7 @@
  * plans do so. */
 #include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 /* Both devices on the same layer and numbers. */
 typedef struct duo {
@@ -74,7 +75,7 @@ static void check_norm(const draw *d) {
 
 static void fast_batch_norm_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         const draw d = draw_bn(round);
         if (d.samples * d.out.h * d.out.w >= 8) check_norm(&d);
     }
@@ -109,7 +110,7 @@ static void check_simple(const draw *d, double terms) {
 
 static void fast_pooling_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 90; round++) {
+    for (uint64_t round = 0; round < law_some(90); round++) {
         const draw d = draw_pool(round);
         check_simple(&d, 20); /* windows of at most 4x4; adaptive ones at most 14x14 but means of them */
     }
@@ -117,7 +118,7 @@ static void fast_pooling_matches_the_reference(void **state) {
 
 static void fast_elementwise_layers_match_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         const draw d = draw_point(round);
         check_simple(&d, 3);
     }
@@ -125,7 +126,7 @@ static void fast_elementwise_layers_match_the_reference(void **state) {
 
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 80; round++) {
+    for (uint64_t round = 0; round < law_some(80); round++) {
         const draw d = round % 2 ? draw_point(round / 2) : draw_bn(round);
         const bool bn = d.layer.op == HP_BN, forward = !hp_layer_backward_reads_x(&d.layer);
         if (d.layer.op == HP_CONCAT) continue;
@@ -223,7 +224,7 @@ static void adamw_and_the_norm_are_as_published(void **state) {
 
 static void reruns_give_the_same_bits(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 20; round++) {
+    for (uint64_t round = 0; round < law_some(20); round++) {
         const draw d = round % 2 ? draw_conv(round) : draw_winograd(round);
         runs_twice_alike(&hp_device_cpu, &d);
     }

@@ -1,6 +1,7 @@
 /* test_ref.c - the reference device against laws that share nothing with it: adjoints, finite
  * differences, closed forms. */
 #include "tests/support/exec/draw_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 static rig *ready(const draw *d, double low, double high) {
     rig *r = build(&hp_device_ref, d);
@@ -58,7 +59,7 @@ static void check_gradients(const draw *d, uint64_t round) {
 
 static void gradients_are_slopes(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 40; round++) {
+    for (uint64_t round = 0; round < law_some(40); round++) {
         draw d[] = {draw_linear(round), draw_bn(round), draw_pool(round), draw_point(round)};
         for (int k = 0; k < 4; k++) {
             d[k].flags = 0;
@@ -71,7 +72,7 @@ static void gradients_are_slopes(void **state) {
  * all right. */
 static void convolution_passes_are_adjoint(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 25; round++) {
+    for (uint64_t round = 0; round < law_some(25); round++) {
         draw d = draw_conv(round);
         d.bias = false;
         d.flags = 0;

@@ -1,6 +1,7 @@
 /* test_train.c - the fast device's convolutions and matrix products against the reference, over drawn
  * shapes, within bounds that follow from float32 arithmetic. */
 #include "tests/support/exec/draw_layer.h"
+#include "tests/support/plan/law_cases.h"
 
 /* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1) --- */
 
@@ -41,7 +42,7 @@ static void check_matrix(const draw *d, double factor) {
 
 static void fast_convolution_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < law_some(60); round++) {
         const draw d = draw_conv(round);
         rig *probe = build(&hp_device_cpu, &d);
         const bool winograd = hp_conv_winograd(&probe->graph, 1);
@@ -74,7 +75,7 @@ static void weight_gradients_by_blocks_match_the_reference(void **state) {
 
 static void fast_linear_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 25; round++) {
+    for (uint64_t round = 0; round < law_some(25); round++) {
         const draw d = draw_linear(round);
         check_matrix(&d, terms_of(&d) * eps());
     }
@@ -102,7 +103,7 @@ static void check_winograd(const draw *d) {
 
 static void winograd_matches_the_reference(void **state) {
     (void)state;
-    for (uint64_t round = 0; round < 25; round++) {
+    for (uint64_t round = 0; round < law_some(25); round++) {
         const draw d = draw_winograd(round);
         const int64_t covered = (int64_t)((d.out.h + 1) / 2) * ((d.out.w + 1) / 2) * 4;
         if (covered * 2 <= (int64_t)d.out.h * d.out.w * 3) check_winograd(&d);
@@ -112,7 +113,7 @@ static void winograd_matches_the_reference(void **state) {
 /* Convolution of small whole numbers is exact in both: no rounding may hide a wrong index. */
 static void whole_numbers_are_convolved_exactly(void **state) {
     (void)state;
-    for (uint64_t r = 0; r < 40; r++) {
+    for (uint64_t r = 0; r < law_some(40); r++) {
         const draw d = r % 2 ? draw_conv(r) : draw_winograd(r);
         rig *fast = build(&hp_device_cpu, &d), *exact = build(&hp_device_ref, &d), *both[] = {fast, exact};
         for (int k = 0; k < 2; k++) {

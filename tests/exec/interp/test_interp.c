@@ -11,7 +11,7 @@
 
 /* --- a rank on its own: its device and its communicator are notebooks --- */
 
-enum { MOST_TASKS = 4096, NEVER = 1 << 30 };
+enum { MOST_TASKS = 4096, NEVER = 1 << 30, PATIENT_S = 600 /* more than a step takes on a busy machine */ };
 
 typedef struct notebook {
     hp_comm comm;
@@ -171,7 +171,7 @@ static void every_task_runs_once_after_its_dependencies_in_queue_order(void **st
                 set_up(&f, STRATEGIES[s], role, delay, NULL);
                 const int roles = f.program->n_role;
                 const hp_step step = {0};
-                assert_int_equal(hp_interp_step(f.interp, &step, 0, 60, &err), HP_OK);
+                assert_int_equal(hp_interp_step(f.interp, &step, 0, PATIENT_S, &err), HP_OK);
                 hp_ring_close(f.ring);
                 f.ring = NULL;
                 assert_int_equal(hp_ring_read(RING, &data, &err), HP_OK);
@@ -189,7 +189,7 @@ static void planned_peak_is_observed_peak(void **state) {
         hp_error err;
         set_up(&f, STRATEGIES[s], 0, 1, NULL);
         const hp_step step = {0};
-        assert_int_equal(hp_interp_step(f.interp, &step, 0, 60, &err), HP_OK);
+        assert_int_equal(hp_interp_step(f.interp, &step, 0, PATIENT_S, &err), HP_OK);
         assert_int_equal(hp_interp_peak_bytes(f.interp), f.program->role[0].arena_bytes);
         tear_down(&f);
     }
@@ -203,7 +203,7 @@ static void a_step_starts_from_a_zero_metric(void **state) {
     const hp_step step = {0};
     double *metric = (double *)(void *)(f.arena + f.program->role[0].buffer[HP_BUF_METRIC].offset);
     for (int i = 0; i < HP_METRICS; i++) metric[i] = 7;
-    assert_int_equal(hp_interp_step(f.interp, &step, 0, 60, &err), HP_OK);
+    assert_int_equal(hp_interp_step(f.interp, &step, 0, PATIENT_S, &err), HP_OK);
     for (int i = 0; i < HP_METRICS; i++) assert_true(hp_interp_metric(f.interp)[i] == 0);
     tear_down(&f);
 }
@@ -229,7 +229,7 @@ static void a_signal_ends_a_wait(void **state) {
     const volatile sig_atomic_t stop = SIGTERM;
     set_up(&f, "stages=2,micro=4,sched=gpipe", 1, NEVER, &stop);
     const hp_step step = {0};
-    assert_int_equal((int)hp_interp_step(f.interp, &step, 0, 60, &err), 128 + SIGTERM);
+    assert_int_equal((int)hp_interp_step(f.interp, &step, 0, PATIENT_S, &err), 128 + SIGTERM);
     tear_down(&f);
 }
 

@@ -184,7 +184,7 @@ static void open_rank(rank *me, hp_comm *comm) {
                        .ops = &hp_device_ref,
                        .device_memory = {.ops = &hp_memory_host},
                        .steps = 5,
-                       .timing.patience = {.fixed_s = 60}};
+                       .timing.patience = {.fixed_s = 600}};
     me->job.plan.graph = f->g;
     me->job.plan.program = f->p;
     me->job.plan.mode = f->p->mode;

@@ -2,6 +2,7 @@
  * others is refused, and both are named; what no member could call is refused where it stands. */
 #include "plan/check/check.h"
 #include "tests/support/plan/collective_program.h"
+#include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/seed_faults.h"
 
 #include <setjmp.h>
@@ -15,8 +16,7 @@
 enum {
     PROGRAMS = 2000,
     TIMES = 4, /* that a fault is tried in each */
-    MAX_FAULTS = 32,
-    LEAST = 60, /* faults of each kind */
+    EACH = 33, /* a fault of each kind in so many programs, at least */
     ALL = 1 << HP_BACKEND_OWN | 1 << HP_BACKEND_MPI | 1 << HP_BACKEND_SHM
 };
 
@@ -465,9 +465,9 @@ static bool refused(const collective_program *made, const collective_fault *f, b
 }
 
 static void faults_are_refused(const collective_fault *fault, int n, bool between) {
-    int seen[MAX_FAULTS] = {0};
-    assert_true(n <= MAX_FAULTS);
-    for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
+    int seen[sizeof one_differs / sizeof *one_differs + sizeof nobody_could / sizeof *nobody_could] = {0};
+    const uint64_t programs = law_some(PROGRAMS);
+    for (uint64_t seed = 1; seed <= programs; seed++) {
         hp_arena *arena = hp_arena_new();
         hp_error err;
         const collective_program made = collective_program_draw(arena, seed, 2 + (int)(seed % 7), ALL);
@@ -478,7 +478,7 @@ static void faults_are_refused(const collective_fault *fault, int n, bool betwee
         hp_arena_free(arena);
     }
     for (int f = 0; f < n; f++)
-        if (seen[f] < LEAST) fail_msg("only %d faults of kind '%s'", seen[f], fault[f].name);
+        if (seen[f] < (int)programs / EACH) fail_msg("only %d faults of kind '%s'", seen[f], fault[f].name);
 }
 
 static void what_one_member_calls_in_another_way_is_refused(void **state) {

@@ -362,7 +362,8 @@ static void damaged_text_is_a_machine_or_refused(void **state) {
         for (uint64_t c = 1; c <= (uint64_t)changes; c++) {
             const size_t from = (size_t)((double)n * hp_rng_uniform(k, c, 0)),
                          to = (size_t)((double)n * hp_rng_uniform(k, c, 1));
-            text[to] = hp_rng_uniform(k, c, 2) < 0.7 ? text[from] : (char)(1 + 255 * hp_rng_uniform(k, c, 3));
+            text[to] =
+                hp_rng_uniform(k, c, 2) < 0.7 ? text[from] : (char)(int)(1 + 255 * hp_rng_uniform(k, c, 3));
         }
         if (k % 4 == 3) text[(size_t)((double)n * hp_rng_uniform(k, 9, 0))] = '\0';
         hp_error err = {0};

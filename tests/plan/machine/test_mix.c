@@ -168,7 +168,7 @@ static void damaged_text_is_a_machine_or_refused(void **state) {
             const size_t from = (size_t)((double)(sizeof first - 1) * hp_rng_uniform(k, c, 0)),
                          to = (size_t)((double)(sizeof first - 1) * hp_rng_uniform(k, c, 1));
             text[to] =
-                hp_rng_uniform(k, c, 2) < 0.8 ? first[from] : (char)(1 + 255 * hp_rng_uniform(k, c, 3));
+                hp_rng_uniform(k, c, 2) < 0.8 ? first[from] : (char)(int)(1 + 255 * hp_rng_uniform(k, c, 3));
         }
         hp_machine m;
         hp_error err = {0};

@@ -230,7 +230,7 @@ static void assert_fused(const hp_graph *g) {
         for (int i = 0; i < g->layer[l].n_in; i++) {
             const hp_layer *from = &g->layer[g->tensor[g->layer[l].in[i]].producer];
             const bool alone = readers(g, from->out) == 1 && from->unit == g->layer[l].unit;
-            assert_false(alone && from->op == HP_BN && from->act == HP_ACT_NONE && from->n_in == 1);
+            assert_false(alone && from->op == HP_BN && !hp_layer_has_act(from) && from->n_in == 1);
         }
     }
 }

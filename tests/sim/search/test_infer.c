@@ -4,6 +4,7 @@
 #include "plan/graph/depths.h"
 #include "sim/search/fix.h"
 #include "sim/search/search.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <limits.h>
 #include <math.h>
@@ -41,8 +42,10 @@ static int64_t least_whole(const hp_search_result *r) {
 static void strips_come_where_memory_is_short(void **state) {
     (void)state;
     static const char *const nets[] = {"resnet18", "unet:4", "mobilenetv2"};
+    const bool all = law_all("strips of each of three networks in float32 and in 8 bits");
     for (int i = 0; i < 3; i++)
         for (int prec = HP_PREC_FP32; prec <= HP_PREC_INT8; prec += HP_PREC_INT8) {
+            if (!all && i != (prec == HP_PREC_INT8)) continue;
             world w = infer_world("thesis-a100", nets[i], 256, 1, prec);
             const hp_search_result roomy = search(&w, 1, INT_MAX);
             for (int k = 0; k < roomy.n; k++) assert_int_equal(roomy.best[k].strategy.strips, 1);
@@ -75,7 +78,8 @@ static void try_list(const world *w, hp_space space, bool strips, double *best) 
 /* The oracle: every strategy, whole and in strips, one by one. */
 static void the_fastest_that_fits_is_found(void **state) {
     (void)state;
-    for (int devices = 1; devices <= 2; devices++) {
+    const int most = law_all("the fastest that fits on two devices") ? 2 : 1;
+    for (int devices = 1; devices <= most; devices++) {
         world w = infer_world("thesis-a100", "unet:8", 256, devices, HP_PREC_INT8);
         const hp_search_result roomy = search(&w, devices, INT_MAX);
         w.setup.memory_limit = least_whole(&roomy) * 7 / 8;
@@ -133,8 +137,9 @@ static int64_t least_placed(const world *w) {
 /* The oracle: all of them, one by one. With one byte less than the least of them nothing fits. */
 static void any_limit_that_some_strips_keep_is_kept(void **state) {
     (void)state;
-    static const char *const nets[] = {"resnet18", "unet:4", "mobilenetv2"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const nets[] = {"unet:4", "resnet18", "mobilenetv2"};
+    const int n = law_all("limits that strips of two more networks keep") ? 3 : 1;
+    for (int i = 0; i < n; i++) {
         world w = infer_world("thesis-a100", nets[i], 256, 1, HP_PREC_INT8);
         w.setup.machine = &w.m;
         const int64_t least = least_placed(&w);

@@ -7,6 +7,7 @@
 #include "tests/support/plan/data_files.h"
 #include "tests/support/plan/random_net.h"
 #include "traces/query.h"
+#include "tests/support/plan/law_cases.h"
 
 #include <limits.h>
 #include <math.h>
@@ -28,7 +29,9 @@ static void bounds_never_cut_off_a_winner(void **state) {
     static const char *const machines[] = {"local", "thesis-a100", "lassen", "thesis-a100", "lassen"};
     static const int devices[] = {4, 2, 2, 2, 4}; /* the larger the network, the fewer */
     static const int32_t precs[] = {HP_PREC_FP32, HP_PREC_FP32, HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
+    const bool whole = law_all("bounds of three more networks, machines and precisions");
     for (int i = 0; i < 5; i++) {
+        if (!whole && i != 1 && i != 3) continue; /* the quickest two */
         world w = make_world(machines[i], nets[i], 32, devices[i]);
         w.setup.graph = w.g = hp_graph_train_in(w.arena, w.g, precs[i]);
         const hp_search_result all = search(&w, devices[i], INT_MAX), few = search(&w, devices[i], 3);
@@ -46,7 +49,8 @@ static void bounds_never_cut_off_a_winner(void **state) {
  * in test_lowering.c. */
 static void the_winner_is_the_exhaustive_optimum(void **state) {
     (void)state;
-    for (int devices = 1; devices <= 4; devices++) {
+    const int most = law_all("the optimum of four devices") ? 4 : 3;
+    for (int devices = 1; devices <= most; devices++) {
         world w = make_world("local", "cnn", 32, 4);
         w.m.devices_per_node = w.m.cores_per_node = 4;
         const hp_search_result r = search(&w, devices, 1);
@@ -130,16 +134,17 @@ static void the_space_has_every_axis(void **state) {
  */
 static void memory_limits_are_kept(void **state) {
     (void)state;
+    const int devices = law_all("memory limits of four devices, not of two") ? 4 : 2;
     world w = make_world("thesis-a100", "cnn", 128, 4);
     w.setup.memory_limit = INT64_C(1) << 60;
-    const hp_search_result free = search(&w, 4, INT_MAX);
+    const hp_search_result free = search(&w, devices, INT_MAX);
     int64_t least = INT64_MAX, most = 0;
     for (int i = 0; i < free.n; i++) {
         least = free.best[i].figures.memory_bytes < least ? free.best[i].figures.memory_bytes : least;
         most = free.best[i].figures.memory_bytes > most ? free.best[i].figures.memory_bytes : most;
     }
     w.setup.memory_limit = (least + most) / 2;
-    const hp_search_result limited = search(&w, 4, INT_MAX);
+    const hp_search_result limited = search(&w, devices, INT_MAX);
     assert_true(limited.n > 0 && limited.n < free.n);
     for (int i = 0; i < limited.n; i++)
         assert_true(limited.best[i].figures.memory_bytes <= w.setup.memory_limit);
@@ -151,7 +156,7 @@ static void memory_limits_are_kept(void **state) {
     }
     assert_true(found);
     w.setup.memory_limit = 1000;
-    assert_int_equal(search(&w, 4, 5).n, 0);
+    assert_int_equal(search(&w, devices, 5).n, 0);
     hp_arena_free(w.arena);
 }
 

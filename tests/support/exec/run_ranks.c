@@ -150,7 +150,7 @@ static hp_weights ranks_weights_of(const ranks_rank *me, bool joined) {
     unsigned char *kept = malloc((size_t)weights->bytes + 1);
     HP_ASSERT(kept && m->ops->get(m, kept, me->arena + weights->offset, weights->bytes, NULL) == HP_OK);
     if (joined && hp_keeps_parts(me->job->p, HP_BUF_WEIGHTS))
-        HP_ASSERT(hp_parts_join(me->comm, me->job->p, ranks_role(me), me->replica, kept, w.weights, 60,
+        HP_ASSERT(hp_parts_join(me->comm, me->job->p, ranks_role(me), me->replica, kept, w.weights, 600,
                                 NULL) == HP_OK);
     else
         memcpy(w.weights, kept, (size_t)weights->bytes);
@@ -286,7 +286,7 @@ static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *e
                           .clip_norm = RANKS_CLIP_NORM,
                           .updates = iter,
                           .loss_scale = job->loss_scale};
-    HP_TRY(hp_interp_step(in, &step, iter, 60, err));
+    HP_TRY(hp_interp_step(in, &step, iter, 600, err));
     if (me->rank == 0 && job->loss)
         job->loss[iter] = hp_interp_metric(in)[HP_METRIC_LOSS] / hp_interp_metric(in)[HP_METRIC_COUNTED];
     return HP_OK;

@@ -287,9 +287,10 @@ static matrix_cell *depthwise_cell(uint64_t seed, const int *filter) {
 
 static void depthwise_filters_have_any_size(void **state) {
     (void)state;
+    const bool all = law_all("ten depthwise layers of each size, not one");
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
-        for (uint64_t seed = 1; seed <= law_cases(100) / 10; seed++) {
-            matrix_cell *m = depthwise_cell(seed, filters[i]);
+        for (uint64_t seed = 1; seed <= (all ? law_cases(100) / 10 : 1); seed++) {
+            matrix_cell *m = depthwise_cell(seed + i % 10 * !all, filters[i]);
             is_what_its_definition_says(m, ON_CPU);
             same_as_ref(m);
             same_on_every_set(m);
