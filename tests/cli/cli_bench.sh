@@ -102,7 +102,9 @@ need_executor
 # what bench calls a precision, the plot knows
 expect 0 bench --net cnn --image 32 --prec fp32,bf16,fp16,int8,int8-dynamic --scenario offline --queries 1 --rounds 1 --out all.db
 expect 0 plot precision all.db -o all.svg
-expect 0 bench --net cnn,resnet18 --image 32 --prec fp32 --queries 7 --rounds 3 --out bench.db --json
+second=resnet-v1-8
+all "bench of ResNet-18" && second=resnet18
+expect 0 bench --net cnn,$second --image 32 --prec fp32 --queries 7 --rounds 3 --out bench.db --json
 cp out bench.json
 python3 - <<'EOF' || complain "bench.db and bench --json disagree: $(head -c 600 bench.json)"
 import json, sqlite3
@@ -157,6 +159,6 @@ jq -e '(.rows | map({(.way): .gained_in_best}) | add) as $t | $t["shisha-h1"] < 
   complain "bench balance: Shisha takes longer than annealing: $(cat out)"
 expect 2 bench balance --method foo
 expect 2 bench balance --places 1
-expect 2 bench balance -o balance.txt
+expect 2 bench balance --net chain:6 --places 4 --speeds 2 -o balance.txt
 
 conclude "bench, its picture and eval's figures hold"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# cli_choice.sh - comm=auto by a cost table that knows collectives: each goes the way that is fastest at its size, explain says
-# so, and training computes the same.
+# cli_choice.sh - comm=auto by a cost table that knows collectives: whichever way each goes, training computes the same. Which way that
+# is: tests/words/test_choice.c.
 set -uo pipefail
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh" || exit 1
@@ -21,8 +21,6 @@ ROWS
 # losses of three steps in float64, all digits
 losses() { # STRATEGY
   expect 0 simulate --net cnn --image 32 --batch 4 --cost by_hand.cost --strategy "$1" --device ref --out p.db
-  expect 0 explain p.db
-  cp out explained
   expect 0 run p.db --steps 3 --trace r.db --json --no-history
   grep -o '"step":[0-9]*,"loss":[^,]*' out
 }
@@ -30,15 +28,15 @@ losses() { # STRATEGY
 # two members: a sum of two has one order only
 for base in dp=2,fuse=1000 sp=2x1,fuse=1000; do
   got=$(losses "$base")
-  grep -q 'allreduce among 2 ranks: .* shm.doubling, .* own.ring$' explained || complain "$base: $(cat explained)"
   want=$(losses "$base,comm=stats:own.doubling+allreduce:own.ring")
   [ "$(wc -l <<<"$got")" = 3 ] || complain "$base: no losses: $(cat out err)"
   [ "$got" = "$want" ] || complain "$base: $got, not $want"
 done
 
 # four: to rounding
-got=$(losses dp=4,fuse=1000 | sed 's/.*://; s/\(\.[0-9]\{9\}\).*/\1/')
-grep -q 'allreduce among 4 ranks: .* shm.doubling, .* own.ring$' explained || complain "dp=4: $(cat explained)"
-want=$(losses dp=4,fuse=1000,comm=own | sed 's/.*://; s/\(\.[0-9]\{9\}\).*/\1/')
-[ "$got" = "$want" ] || complain "dp=4: $got, not $want"
-conclude "each collective goes the way that is fastest at its size"
+if all "ways of four ranks"; then
+  got=$(losses dp=4,fuse=1000 | sed 's/.*://; s/\(\.[0-9]\{9\}\).*/\1/')
+  want=$(losses dp=4,fuse=1000,comm=own | sed 's/.*://; s/\(\.[0-9]\{9\}\).*/\1/')
+  [ "$got" = "$want" ] || complain "dp=4: $got, not $want"
+fi
+conclude "collectives that go other ways compute the same"

@@ -5,6 +5,13 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh" || exit 1
 need_executor
 
+# comm= of two ranks: each back end that carries messages here; and every way to name one
+comms=(mpi own shm)
+all "comm= by operation and algorithm" && comms=(mpi auto own shm allreduce:own.ring allreduce:own.doubling
+  allreduce:shm.rabenseifner+stats:own.two_trees halo:shm+stage:mpi+allreduce:mpi+stats:shm)
+net=(--net cnn --image 16)
+all "images of 32x32" && net=(--net cnn --image 32)
+
 # losses of three steps in float64, all digits
 losses() {
   expect 0 run p.db --steps 3 --trace r.db --json --no-history
@@ -14,9 +21,8 @@ losses() {
 # two members: a sum of two has one order only
 for base in dp=2 sp=2x1 stages=2,micro=2; do
   want=
-  for comm in mpi auto own shm allreduce:own.ring allreduce:own.doubling allreduce:shm.rabenseifner+stats:own.two_trees \
-    halo:shm+stage:mpi+allreduce:mpi+stats:shm; do
-    expect 0 simulate --net cnn --image 32 --batch 4 --strategy "$base,comm=$comm" --device ref --out p.db
+  for comm in "${comms[@]}"; do
+    expect 0 simulate "${net[@]}" --batch 4 --strategy "$base,comm=$comm" --device ref --out p.db
     got=$(losses)
     [ "$(wc -l <<<"$got")" = 3 ] || complain "$base,comm=$comm: no losses: $(cat out err)"
     [ "${want:=$got}" = "$got" ] || complain "$base,comm=$comm: $got, not $want"
@@ -25,8 +31,8 @@ done
 
 # four members: every algorithm, to rounding
 want=
-for comm in mpi own.ring own.doubling own.rabenseifner own.two_trees shm.ring; do
-  expect 0 simulate --net cnn --image 32 --batch 4 --strategy "dp=4,comm=allreduce:$comm" --device ref --out p.db
+for comm in mpi own.two_trees $(all "more algorithms on four ranks" && echo own.ring own.doubling own.rabenseifner) shm.ring; do
+  expect 0 simulate "${net[@]}" --batch 4 --strategy "dp=4,comm=allreduce:$comm" --device ref --out p.db
   got=$(losses | sed 's/.*://; s/\(\.[0-9]\{9\}\).*/\1/')
   [ "${want:=$got}" = "$got" ] || complain "dp=4,comm=allreduce:$comm: $got, not $want"
 done
@@ -66,10 +72,12 @@ kinds() {
   python3 kinds.py "${@:2}" || complain "$1: other bytes"
 }
 kinds tp=2 halo=$((8 * u * 2 + 4 * u)) stats=$((2 * 2 * 4 * 32 * 4 * 8)) allreduce=$((2 * whole + metrics))
-kinds seq=2:ring halo=$((2 * u * 2)) allreduce=$((2 * all + metrics))
 kinds seq=2:a2a halo=$((4 * u * 2)) allreduce=$((2 * all + metrics))
-kinds dp=2,zero=1 reducescatter=$all allgather=$all allreduce=$metrics
-kinds dp=2,micro=2,zero=2 reducescatter=$((2 * all)) allgather=$all allreduce=$metrics
+if all "bytes of attention in a ring, of ZeRO's first stages"; then
+  kinds seq=2:ring halo=$((2 * u * 2)) allreduce=$((2 * all + metrics))
+  kinds dp=2,zero=1 reducescatter=$all allgather=$all allreduce=$metrics
+  kinds dp=2,micro=2,zero=2 reducescatter=$((2 * all)) allgather=$all allreduce=$metrics
+fi
 kinds dp=2,micro=2,zero=3 reducescatter=$((2 * all)) allgather=$((4 * all)) allreduce=$metrics
 
 # what does not exist

@@ -92,16 +92,16 @@ if command -v gnuplot >/dev/null; then
 fi
 
 # --- what leaves no row ---
-expect 0 run plan.db --steps 3 --no-history
-expect 0 run plan.db --steps 2 # only a warm-up and one step
-HPLAN_NO_HISTORY=1 expect 0 run plan.db --steps 3
-expect 65 run plan.db --steps 3 --data no-such-folder
+expect 0 run own.db --steps 3 --no-history
+expect 0 run own.db --steps 2 # only a warm-up and one step
+HPLAN_NO_HISTORY=1 expect 0 run own.db --steps 3
+expect 65 run own.db --steps 3 --data no-such-folder
 [ "$(runs)" = 5 ] || complain "$(runs) runs in the history instead of 5"
 
 # --- a history that is damaged, or cannot be written ---
 head -c 3000 /dev/urandom >"$history"
 cp "$history" before
-expect 0 run plan.db --steps 3
+expect 0 run own.db --steps 3
 grep -q 'note: the run is not in the history' err || complain "a damaged history: $(cat err)"
 cmp -s "$history" before || complain "a damaged history was changed"
 expect 65 history
@@ -111,13 +111,13 @@ grep -q 'history .*remove it' out || complain "doctor: $(grep history out)"
 rm "$history"
 rmdir "$XDG_STATE_HOME/hplan"
 touch "$XDG_STATE_HOME/hplan" # a file where the folder has to be
-expect 0 run plan.db --steps 3
+expect 0 run own.db --steps 3
 [ "$(grep -c '^hplan: ' err)" = 1 ] || complain "more than one line: $(cat err)"
 rm "$XDG_STATE_HOME/hplan"
 
 # --- runs that end at the same time ---
 for i in 1 2 3 4; do
-  "$HPLAN" run plan.db --plan dp=1 --steps 3 --trace "at-once-$i.db" >/dev/null 2>>at-once.err </dev/null &
+  "$HPLAN" run own.db --steps 3 --trace "at-once-$i.db" >/dev/null 2>>at-once.err </dev/null &
 done
 wait
 [ "$(runs)" = 4 ] || complain "$(runs) of 4 runs in the history: $(cat at-once.err)"

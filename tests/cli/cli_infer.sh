@@ -7,7 +7,9 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh" || exit 1
 need_executor
 
-net=(--net resnet18 --image 37x50 --classes 10)
+# residual blocks, 3-channel images whose sides no number of tiles divides
+net=(--net resnet-v1-8 --image 37x50 --classes 10)
+all "ResNet-18, of 11 million parameters" && net[1]=resnet18
 
 # plan FILE STRATEGY OPTIONS...: of inference
 plan() {
@@ -43,7 +45,7 @@ expect 0 simulate "${net[@]}" --machine local --batch 2 --strategy dp=1 --out tr
 expect 0 run train.db --steps 1 --save w.safetensors
 
 # --- the calibration does not depend on who saw which part of which image ---
-for strategy in dp=1 sp=2x1 sp=2x2 stages=2 sp=2x1,stages=2; do
+for strategy in dp=1 sp=2x1 stages=2 $(all "calibration on four tiles, on tiles of stages" && echo sp=2x2 sp=2x1,stages=2); do
   expect 0 quantize "${net[@]}" --weights w.safetensors --calib calib.png --strategy "$strategy" -o "q-$strategy"
   cmp -s q-dp=1 "q-$strategy" || complain "calibrated with $strategy the file is another"
 done
@@ -56,13 +58,16 @@ done
 image other.png 60 41 3
 expect 0 quantize "${net[@]}" --weights w.safetensors --calib calib.png,other.png,x.png -o q-three
 cmp -s q-dp=1 q-three && complain "two more images change nothing"
-expect 0 quantize "${net[@]}" --weights w.safetensors --calib calib.png,other.png,x.png --strategy sp=2x1 -o q-tiles
-cmp -s q-three q-tiles || complain "calibrated with several images on two tiles the file is another"
+if all "calibration with several images on two tiles"; then
+  expect 0 quantize "${net[@]}" --weights w.safetensors --calib calib.png,other.png,x.png --strategy sp=2x1 -o q-tiles
+  cmp -s q-three q-tiles || complain "calibrated with several images on two tiles the file is another"
+fi
 expect 65 quantize "${net[@]}" --weights w.safetensors --calib calib.png,missing.png -o none
 grep -q 'missing.png' err || complain "the missing image is not named: $(cat err)"
 
 # --- nor do the bits of the answer, nor its memory differ from the plan's ---
-for strategy in dp=1 sp=2x1 sp=3x1 sp=2x2 stages=3 sp=2x1,stages=2 strips=5 strips=8,deep=4 sp=2x1,strips=3; do
+for strategy in dp=1 strips=5 strips=8,deep=4 sp=2x1,strips=3 \
+  $(all "inference on tiles, on stages, on both" && echo sp=2x1 sp=3x1 sp=2x2 stages=3 sp=2x1,stages=2); do
   plan p8.db "$strategy" --prec int8
   expect 0 run p8.db --init q-dp=1 --input x.png --output "y-$strategy.npy" --json
   as_planned "$strategy"
@@ -71,9 +76,11 @@ done
 plan f.db dp=1
 expect 0 run f.db --init w.safetensors --input x.png --output y.npy --threads 2 --json
 as_planned "in float32"
-plan ref.db sp=2x1 --device ref
+whole=dp=1
+all "the reference on two tiles" && whole=sp=2x1
+plan ref.db $whole --device ref
 expect 0 run ref.db --init w.safetensors --input x.png --output ref.npy
-plan ref8.db sp=2x1 --device ref --prec int8
+plan ref8.db $whole --device ref --prec int8
 expect 0 run ref8.db --init q-dp=1 --input x.png --output ref8.npy
 
 # --- float32 is float64 but for rounding, int8 is both but for quantisation; the forms of --output agree ---
@@ -96,22 +103,23 @@ assert off(json.load(open("y.json"))["logits"][0], f) < 1e-6
 EOF
 
 # --- an image of another shape is stretched, and said to be; each of several files has its own answer ---
-expect 0 run f.db --init w.safetensors --input other.png --output other.npy --json
+expect 0 run f.db --init w.safetensors --input other.png --output other.bin --json
 grep -q 'other.png: stretched from 41x60 to 50x37' err || complain "stretched silently: $(cat err)"
-expect 0 run f.db --init w.safetensors --input calib.png --output calib.npy
+expect 0 run f.db --init w.safetensors --input calib.png --output calib.bin
 grep -q stretched err && complain "of the same shape, called stretched"
 expect 0 run f.db --init w.safetensors --data other.png,calib.png,x.png --output three.bin
-for name in other calib; do expect 0 run f.db --init w.safetensors --input $name.png --output $name.bin; done
 cat other.bin calib.bin y.bin | cmp -s - three.bin || complain "three images together have other answers"
 
 # --- eval: int8 against fp32 ---
 
 expect 0 eval "${net[@]}" --weights w.safetensors --quant q-dp=1 --data calib.png --prec int8,bf16 --json
-python3 - <<'EOF' || complain "eval: $(cat out)"
-import json
+python3 - "${net[1]}" <<'EOF' || complain "eval: $(cat out)"
+import json, sys
 rows = {r["name"]: r for r in json.load(open("out"))["results"]}
 assert list(rows) == ["fp32", "int8", "bf16"], list(rows)
-assert rows["fp32"]["exact"] and rows["int8"]["sqnr_db"] > 15 and rows["bf16"]["sqnr_db"] > rows["int8"]["sqnr_db"], rows
+assert rows["fp32"]["exact"] and rows["int8"]["sqnr_db"] > 15, rows
+# over many layers bfloat16 is the finer of the two
+assert rows["bf16"]["sqnr_db"] > (rows["int8"]["sqnr_db"] if sys.argv[1] == "resnet18" else 15), rows
 EOF
 
 # --- a limit on memory is kept by strips ---
@@ -133,7 +141,7 @@ transformer() {
   expect 0 simulate "$@" --machine local --batch 2 --strategy dp=1 --out "$name.db"
   expect 0 run "$name.db" --steps 3 --save "$name.w"
   expect 0 quantize "$@" --weights "$name.w" --calib "$data" --images 4 -o "$name.q"
-  for strategy in dp=1 sp=2x1 stages=2 sp=3x1,stages=2; do
+  for strategy in dp=1 sp=2x1 $(all "transformers by stages" && echo stages=2 sp=3x1,stages=2); do
     expect 0 simulate "$@" --mode infer --prec int8 --machine local --batch 2 --strategy "$strategy" --out "$name.db"
     expect 0 run "$name.db" --init "$name.q" --data "$data" --steps 1 --output "$name-$strategy.npy" --json
     as_planned "$name with $strategy"
@@ -200,7 +208,7 @@ expect 2 simulate "${net[@]}" --mode infer --prec int8,int8 --machine local --ou
 expect 2 simulate "${net[@]}" --mode infer --prec fp32 --strategy prec=int8 --machine local --out none
 expect 69 simulate "${net[@]}" --mode train --prec int8 --machine local --out none
 expect 3 simulate "${net[@]}" --mode infer --strategy strips=999 --machine local --out none
-expect 3 simulate "${net[@]}" --mode infer --prec int8 --memory-limit 1M --machine local --out none
+expect 3 simulate "${net[@]}" --mode infer --prec int8 --memory-limit 100K --machine local --out none
 [ -e none ] || [ -e cut.npy ] || [ -e none.npy ] && complain "a refusal left a file: $(ls)"
 
 # --- a plan for GPUs that are not here, on the host ---
@@ -210,15 +218,16 @@ expect 0 eval gpus.db --device cpu --weights w.safetensors --data calib.png --pr
 expect 2 eval gpus.db --device abacus --weights w.safetensors --data calib.png
 
 # --- told to end: nothing unfinished stays ---
-image big.png 600 600 3
-timeout -k 5 100 "$HPLAN" run f.db --init w.safetensors --data patches:big.png,size=8,tissue=0 --output end.npy --heatmap heat.npy \
-  --trace end.db >out 2>err </dev/null &
+image big.png 400 400 3
+# a patch at every pixel: more than a hundred thousand, of which it is far from the last when it is told
+timeout -k 5 1000 "$HPLAN" run f.db --init w.safetensors --data patches:big.png,size=8,stride=1,tissue=0 --output end.npy \
+  --heatmap heat.npy --trace end.db >out 2>err </dev/null &
 run=$!
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
   [ -e end.npy.part ] && [ -e heat.npy.part ] && break
+  kill -0 "$run" 2>err.kill || break
   sleep 0.1
 done
-sleep 0.5
 kill "$run"
 wait "$run"
 got=$?

@@ -45,12 +45,12 @@ next_of simulate --net cnn --image 28 --machine local --batch 4 --strategy dp=1 
 says "^hplan run"
 next_of run "$out" --steps 2 --trace "a run.db"
 says "^hplan compare 'a run.db'"
-next_of calibrate --net cnn --image 12 --batch 1 --seconds 2 -o "my costs.cost"
+next_of calibrate --net cnn --image 12 --batch 1 --seconds 0.001 -o "my costs.cost"
 says "^hplan simulate --net cnn --image 12 --batch 1 --machine local --cost 'my costs.cost'"
 expect 0 simulate --net cnn --image 12 --batch 1 --machine local --cost "my costs.cost" --strategy dp=1
 grep -q "costs: my costs.cost" out || complain "$(cat out)"
-next_of calibrate --net cnn --image 12 --batch 1 --seconds 1
-says "^hplan simulate --net cnn --image 12 --batch 1 --machine local$"
+next_of calibrate --net cnn --image 12 --batch 1 --gpus 1 --seconds 0.001
+says "^hplan simulate --net cnn --image 12 --batch 1 --gpus 1 --machine local$"
 next_of run "$out" --steps 1 --save "w 1.safetensors" --trace "a run.db"
 next_of quantize --net cnn --image 28 --weights "w 1.safetensors" --calib synthetic --images 4 -o "q 1.safetensors"
 says "^hplan run plan.db --init 'q 1.safetensors'"

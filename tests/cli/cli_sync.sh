@@ -6,17 +6,19 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh" || exit 1
 need_executor
 
-net=(--net cnn --image 32 --classes 10 --machine local --device ref --batch 8)
-# run STRATEGY NAME: four steps on four ranks
+net=(--net cnn --image 16 --classes 10 --machine local --device ref --batch 8)
+n=2
+all "four ranks" && n=4
+# run STRATEGY NAME: four steps
 run() {
   expect 0 simulate "${net[@]}" --strategy "$1,fuse=200k" --out "$2.db"
   expect 0 run "$2.db" --force --steps 4 --lr 0.02 --json --trace "$2-run.db"
   cp out "$2.json"
 }
-run dp=4 sums
-for strategy in sync=ps sync=ps:1 sync=ps,comm=mpi sync=local:1 comm=allreduce:own.two_levels; do
-  run "dp=4,$strategy" other
-  python3 - sums.json other.json <<'PY' || complain "$strategy: other losses"
+run dp=$n sums
+for strategy in sync=ps sync=local:1 $(all "other servers, and another all-reduce" && echo sync=ps:1 sync=ps,comm=mpi comm=allreduce:own.two_levels); do
+  run "dp=$n,$strategy" "$strategy"
+  python3 - sums.json "$strategy.json" <<'PY' || complain "$strategy: other losses"
 import json, sys
 a, b = ([json.loads(l) for l in open(f)] for f in sys.argv[1:])
 assert len(a) == len(b) == 5, (len(a), len(b))
@@ -25,11 +27,10 @@ for x, y in zip(a[:4], b[:4]):
 assert b[4]["peak_bytes"] == b[4]["planned_bytes"], b[4]
 PY
 done
-run dp=4,sync=ps ps
-expect 0 explain ps.db --rank 0
+expect 0 explain sync=ps.db --rank 0
 grep -q "reduce bucket 1 .*own.direct, root 1" out || complain "rank 1 does not serve the second bucket: $(grep reduce out)"
 grep -q "broadcast bucket 0 .*root 0" out || complain "nothing is sent back"
-expect 0 compare --comm ps-run.db
+expect 0 compare --comm sync=ps-run.db
 grep -q broadcast out || complain "compare --comm does not know of servers: $(cat out)"
 
 expect 3 simulate "${net[@]}" --strategy dp=2,zero=1,sync=ps

@@ -10,8 +10,9 @@ real=$HPLAN
 # --- an executor of known answers: seconds by strategy, FACTORS, on a machine that becomes slower with every run ---
 mkdir standin
 cp "$HPLAN" standin/hplan
-cat >standin/hplan-exec <<'EOP'
-#!/usr/bin/env python3
+python=$(type -P /usr/bin/python3 python3 | head -1)
+echo "#!$python -IS" >standin/hplan-exec
+cat >>standin/hplan-exec <<'EOP'
 import json, os, signal, sqlite3, sys, zlib
 asked = dict(w[2:].partition("=")[::2] for w in sys.argv[2:])
 strategy, = sqlite3.connect(sys.argv[1]).execute("SELECT value FROM meta WHERE key = 'strategy'").fetchone()
@@ -188,7 +189,9 @@ EOF
 expect 0 run plan.db --steps 3 --no-history
 
 # --- who runs: two by rank, and of other families what may be fastest; on several ranks ---
-expect 0 simulate --net resnet18 --image 32 --batch 4 --gpus 2 --machine local --out two.db --json
+net=(cnn --image 28)
+all "races and moves of a deep network" && net=(resnet18 --image 32)
+expect 0 simulate --net "${net[@]}" --batch 4 --gpus 2 --machine local --out two.db --json
 cp out two.json
 expect 0 tune two.db --seconds 0.001 --steps 1 --top 4 --json
 python3 - <<'EOF' || complain "who runs: $(head -c 900 out)"
@@ -213,7 +216,7 @@ EOF
 # --- Shisha's moves: from what each trace shows, whatever it shows ---
 HPLAN=$real
 unset LOG FACTORS
-expect 0 simulate --net resnet18 --image 32 --batch 8 --gpus 2 --machine local --strategy stages=2,micro=2 --out pipe.db
+expect 0 simulate --net "${net[@]}" --batch 8 --gpus 2 --machine local --strategy stages=2,micro=2 --out pipe.db
 cp pipe.db before.db
 expect 0 tune pipe.db --moves shisha --alpha 3 --steps 3 --json
 cut_of() { "$HPLAN" explain "$1" | sed -n 's/^strategy .*cut=\([0-9:]*\).*/\1/p' | head -1; }

@@ -68,7 +68,7 @@ C
     mpicc sum.c -o sum || complain "mpicc"
     # sum RULES ELEMENTS: does Open MPI add up so many with these rules?
     sum() {
-      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 mpirun --oversubscribe -n 2 \
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 600 mpirun --oversubscribe -n 2 \
         --mca coll_base_verbose 1 --mca coll_tuned_priority 100 --mca coll_tuned_use_dynamic_rules 1 \
         --mca coll_tuned_dynamic_rules_filename "$PWD/$1" ./sum "$2" >mpi.log 2>&1
     }
@@ -79,9 +79,11 @@ C
       grep -qi "rule\|configur" mpi.log && complain "Open MPI warns: $(cat mpi.log)"
     done
     sum no-ring 65536 && complain "the rule for 256 KiB does not hold there"
-    sum no-ring 2 || complain "the rule for long ones holds for 8 bytes: $(tail -3 mpi.log)"
     sum no-doubling 2 && complain "the rule for 8 bytes does not hold there"
-    sum no-doubling 65536 || complain "the rule for short ones holds for 256 KiB: $(tail -3 mpi.log)"
+    if all "rules hold at no other sizes"; then
+      sum no-ring 2 || complain "the rule for long ones holds for 8 bytes: $(tail -3 mpi.log)"
+      sum no-doubling 65536 || complain "the rule for short ones holds for 256 KiB: $(tail -3 mpi.log)"
+    fi
   fi
   if command -v gnuplot >/dev/null; then
     expect 0 plot comm t.cost

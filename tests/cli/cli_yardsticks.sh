@@ -7,7 +7,7 @@ set -uo pipefail
 need_executor
 
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=1 --out plan.db
-for strategy in dp=1 dp=2 stages=2,micro=4,sched=1f1b dp=2,stages=2,micro=2,sched=gpipe; do
+for strategy in dp=1 dp=2 $(all "pipelines, four ranks" && echo stages=2,micro=4,sched=1f1b dp=2,stages=2,micro=2,sched=gpipe); do
   for without in "" --no-yardsticks; do
     # shellcheck disable=SC2086 # nothing is no word
     expect 0 run plan.db --plan "$strategy" --steps 12 --json --trace "with$without.db" --no-history $without
@@ -55,8 +55,8 @@ assert set(n) == {0, 1} and n[0] == n[1] >= 2, n' || complain "inference without
 
 # --- without a plan ---
 executor=$(dirname "$HPLAN")/hplan-exec
-timeout 60 "$executor" --check-speed --seconds 0.1 >one.json 2>err || complain "--check-speed: $(cat err)"
-timeout 60 mpirun --allow-run-as-root --oversubscribe -n 2 "$executor" --check-speed --seconds 0.1 >two.json 2>err ||
+timeout -k 5 600 "$executor" --check-speed --seconds 0.1 >one.json 2>err || complain "--check-speed: $(cat err)"
+timeout -k 5 600 mpirun --allow-run-as-root --oversubscribe -n 2 "$executor" --check-speed --seconds 0.1 >two.json 2>err ||
   complain "--check-speed of two ranks: $(cat err)"
 python3 - <<'END' || complain "--check-speed says $(cat one.json two.json)"
 import json
@@ -71,7 +71,7 @@ for ranks, file in enumerate(("one.json", "two.json"), 1):
         if name in kernels:
             assert y["quiet_s"] <= y["mean_s"] and y["unit"] == kernels[name] and y["work"] > 0 and y["n"] % ranks == 0, o
 END
-timeout 60 "$executor" --check-speed --seconds 0 >out 2>err
+timeout -k 5 600 "$executor" --check-speed --seconds 0 >out 2>err
 [ $? = 2 ] || complain "--check-speed for no time: $(cat err)"
 
 conclude "yardsticks: the same samples on all ranks"

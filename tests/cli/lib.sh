@@ -11,6 +11,23 @@ failures=0
 # Debian's, if there is one: a version manager's takes a third of a second to start
 [ ! -x /usr/bin/python3 ] || python3() { /usr/bin/python3 "$@"; }
 
+# all TITLE: is this the whole suite (HPLAN_TIER=all, ./bootstrap test --all)? If not, says what is left for it.
+#     if all "nine more strategies"; then ...; fi
+#     for strategy in dp=2 stages=2 $(all "tiles, by MPI and NCCL" && echo sp=2x1,comm=mpi sp=2x1,comm=nccl); do ...
+all() {
+  [ "${HPLAN_TIER:-short}" = all ] && return
+  echo "left for --all: $*" >&2
+  return 1
+}
+
+# fixture NAME...: a copy of what tests/cli/fixtures.sh made once for all scripts.
+fixture() {
+  local name
+  for name in "$@"; do
+    cp "${HPLAN_FIXTURES:?folder of what tests/cli/fixtures.sh made}/$name" . || exit 1
+  done
+}
+
 complain() {
   echo "FAIL: $*" >&2
   failures=$((failures + 1))

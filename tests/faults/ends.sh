@@ -1,74 +1,58 @@
 #!/bin/bash
-# ends.sh - how long a run takes to end after a rank, its launcher or hplan is stopped, killed or signalled at a random time, while it
-# saves after every step: at most the deadline and 5 s, with the right name and exit code, and nothing left of it. Prints a row for each.
-# ROUNDS=N: so many of each (3). By hand: cli_faults.sh and leftovers.sh have the same faults, once.
+# ends.sh - how a run ends after a rank, its launcher or hplan is stopped, killed or signalled at a random time, while it saves after every
+# step: with the right name and exit code, and nothing left of it. Prints a row for each, with how long that took. On a machine without
+# other work that is at most the deadline and 5 s: DEADLINE=3 ALLOWED=8 tests/faults/ends.sh (8, 120). ROUNDS=N: so many of each (3).
+# cli_faults.sh and leftovers.sh have the same faults, once.
 set -uo pipefail
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh" || exit 1
+# shellcheck source=tests/cli/runs.sh
+. "$(dirname "$0")/../cli/runs.sh" || exit 1
 need_executor
-rounds=${ROUNDS:-3} deadline=3 allowed=8
+rounds=${ROUNDS:-3} deadline=${DEADLINE:-8} allowed=${ALLOWED:-120}
 RANDOM=${SEED:-1}
 export TMPDIR=$scratch/tmp # session folders of these runs alone
 mkdir "$TMPDIR"
 
-ranks() { # in the order in which they were started
-  pgrep -f "hplan-exec.*$scratch" | sort -n | while read -r p; do
-    case $(cat "/proc/$p/comm" 2>/dev/null) in hplan-exec) echo "$p" ;; esac
-  done
-}
-
 # whom WORD: processes of the run
 whom() {
   case $1 in
-  hplan) echo "$run" ;;
-  launcher) echo "$launcher" ;;
-  ranks) ranks ;;
-  *) ranks | sed -n "$(($1 + 1))p" ;;
+  hplan) echo "${hplan[ends]}" ;;
+  launcher) echo "${launcher[ends]}" ;;
+  ranks) ranks ends ;;
+  *) rank ends "$1" ;;
   esac
 }
 
-start() {
-  rm -rf saved run*.db
-  : >out
-  "$HPLAN" run plan.db --steps 10000000 --trace "$scratch/run.db" --json --deadline $deadline --checkpoint saved --every 1 >out 2>err </dev/null &
-  run=$!
-  for _ in $(seq 600); do
-    [ "$(grep -c '"step"' out)" -ge 3 ] && break
-    sleep 0.1
-  done
-  launcher=$(tr -d ' ' <"/proc/$run/task/$run/children")
-  job=$(head -1 "$TMPDIR"/ompi.*/pid."$launcher"/contact.txt | cut -d. -f1)
+disturb_later() {
+  local job
+  rm -rf saved
+  start ends --deadline "$deadline" --checkpoint "$scratch/saved" --every 1
+  job=$(head -1 "$TMPDIR"/ompi.*/pid."${launcher[ends]}"/contact.txt | cut -d. -f1)
   segments=$(printf '/dev/shm/vader_segment.*.%x.*' $((job + 1)))
   sleep "0.$(printf %03d $((RANDOM % 1000)))"
 }
 
-# left NAME: what goes on or lies about once the run is over.
-left() {
-  for _ in $(seq 50); do
-    [ -n "$(ranks)" ] || break
-    sleep 0.1
-  done
-  [ -z "$(ranks)" ] || complain "$1: ranks go on: $(ranks | tr '\n' ' ')"
-  # shellcheck disable=SC2086
-  ls -d $segments "$TMPDIR"/ompi.*/pid.* "$scratch"/run*.tmp* 2>/dev/null && complain "$1: files are left"
+nothing_left() {
+  no_ranks ends && ! compgen -G "$segments" && ! compgen -G "$TMPDIR/ompi.*/pid.*" && ! compgen -G "ends/run*.tmp*"
 }
 
 # fault NAME CODE WORDS SIGNAL WHOM
 fault() {
   local name=$1 code=$2 words=$3 signal=$4 longest=0 took begin got
   for _ in $(seq "$rounds"); do
-    start
+    disturb_later
     begin=${EPOCHREALTIME/./}
     # shellcheck disable=SC2046
     kill -s "$signal" $(whom "$5")
-    wait "$run"
+    wait "${run[ends]}"
     got=$?
     took=$(((${EPOCHREALTIME/./} - begin) / 1000))
     [ $took -le $longest ] || longest=$took
-    [ $got = "$code" ] || complain "$name: exit $got, expected $code: $(cat err)"
-    grep -q -- "$words" err || complain "$name: no message says '$words': $(cat err)"
+    [ $got = "$code" ] || complain "$name: exit $got, expected $code: $(cat ends/err)"
+    grep -q -- "$words" ends/err || complain "$name: no message says '$words': $(cat ends/err)"
     [ $took -le $((allowed * 1000)) ] || complain "$name: took $took ms, at most $allowed s wanted"
-    left "$name"
+    await "$name: an end of ranks, segments and folders" nothing_left >/dev/null
   done
   printf '%-24s %3d times  at most %2d.%d s  exit %d\n' "$name" "$rounds" $((longest / 1000)) $((longest % 1000 / 100)) "$code"
 }
@@ -82,4 +66,4 @@ fault 'the launcher stopped' 124 'stopped for .*: the launcher' STOP launcher
 fault 'hplan told by USR1' 75 'saved' USR1 hplan
 fault 'hplan told by TERM' 75 'saved' TERM hplan
 fault 'hplan told by INT' 130 'signal 2' INT hplan
-conclude "each fault ends its run in time"
+conclude "each fault ends its run"

@@ -29,13 +29,13 @@ for name in pipe folder device; do
     "simulate --net cnn --image 28 --batch 16 --machine local --cost $name" "run $name" "compare $name" "check $name --baseline $name" \
     "run plan.db --init $name" "export $name --csv" "calibrate --import $name" "run plan.db --hostfile $name --dry-run"; do
     # shellcheck disable=SC2086
-    timeout -k 5 20 "$HPLAN" $words >out 2>err </dev/null
+    timeout -k 5 120 "$HPLAN" $words >out 2>err </dev/null
     case $? in 65 | 2) ;; *) complain "$words: exit $?: $(cat err)" ;; esac
   done
   for words in "simulate --net cnn --image 28 --batch 16 --machine local --strategy dp=1 --out $name" "run plan.db --steps 2 --trace $name" \
     "run plan.db --steps 2 --save $name" "run plan.db --steps 2 --metrics $name" "plot timeline plan.db -o $name" "sbatch plan.db -o $name"; do
     # shellcheck disable=SC2086
-    timeout -k 5 20 "$HPLAN" $words >out 2>err </dev/null
+    timeout -k 5 120 "$HPLAN" $words >out 2>err </dev/null
     case $? in 73 | 2) ;; *) complain "$words: exit $?: $(cat err)" ;; esac
   done
   [ "$before" = "$(stat -c %F-%i $name)" ] || complain "$name is another thing now"
@@ -75,7 +75,7 @@ for base in sys.argv[1:]:
             for old in glob.glob("out.*"):
                 os.unlink(old)
             command = words if "X.db" in words else words[:1] + ["X.db"] + words[1:] if words[0] != "history" else words
-            r = subprocess.run([hplan] + command, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+            r = subprocess.run([hplan] + command, capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
             where = f"{base}, text {i}, {' '.join(words)}"
             if r.returncode not in (0, 1, 2, 3, 65, 69):
                 failures.append(f"{where}: exit {r.returncode}: {r.stderr[:200]}")
@@ -110,7 +110,9 @@ if not {"export", "plot"} <= reached:  # else the texts are where nobody looks
 print("\n".join(failures[:20]))
 sys.exit(len(failures) > 0)
 EOF
-python3 texts.py two.db >shown 2>&1 || complain "texts: $(cat shown)"
+if all "texts in plans that did not run"; then
+  python3 texts.py two.db >shown 2>&1 || complain "texts: $(cat shown)"
+fi
 
 need_executor
 
@@ -140,7 +142,7 @@ grep -q 'note: --data mix: 16 files are left out, as mix/train/a/.*\.bmp' err ||
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 16 --strategy dp=1 --mode infer --out infer.db
 expect 0 run plan.db --steps 1 --save w.st --trace w.db
 list=$(printf '%s,' list/*)
-timeout -k 5 60 "$HPLAN" run infer.db --init w.st --data "${list%,}" --output all.npy --trace all.db >out 2>err || complain "a long list: $(cat err)"
+timeout -k 5 300 "$HPLAN" run infer.db --init w.st --data "${list%,}" --output all.npy --trace all.db >out 2>err || complain "a long list: $(cat err)"
 python3 -c 'import struct
 d = open("all.npy", "rb").read(); n = struct.unpack("<H", d[8:10])[0]
 assert b"(400, 10" in d[:n + 10], d[:n + 10]' || complain "a long list is cut"

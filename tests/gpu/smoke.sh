@@ -1,7 +1,7 @@
 #!/bin/bash
-# smoke.sh SOURCE BUILD - tests/gpu/pack and tests/gpu/run where there is no GPU, on the stand-in for one: every step
-# ends well at a tiny size and is in the results; what is wrong, hangs or comes too late is reported as that, and
-# costs no other step.
+# smoke.sh SOURCE BUILD - tests/gpu/pack and tests/gpu/run where there is no GPU, on the stand-in for one: every step (in the
+# short tier, one of each kind) ends well at a tiny size and is in the results; what is wrong, hangs or comes too late is
+# reported as that, and costs no other step.
 set -uo pipefail
 source=$1 build=$2
 scratch=$(mktemp -d)
@@ -14,11 +14,18 @@ complain() {
   failures=$((failures + 1))
 }
 
+# all TITLE: is this the whole suite? As in tests/cli/lib.sh.
+all() {
+  [ "${HPLAN_TIER:-short}" = all ] && return
+  echo "left for --all: $*" >&2
+  return 1
+}
+
 # expect CODE NAME ARGUMENT...: runs the script, leaves NAME.json
 expect() {
   local want=$1 name=$2 got
   shift 2
-  timeout -k 5 200 pack/run --smoke -o "$name.json" "$@" >"$name.txt" 2>&1 </dev/null
+  timeout -k 5 2500 pack/run --smoke -o "$name.json" "$@" >"$name.txt" 2>&1 </dev/null
   got=$?
   [ "$got" = "$want" ] || complain "$name: exit $got, expected $want: $(grep -v '^ok' "$name.txt" | head -c 2000)"
 }
@@ -37,14 +44,16 @@ PY
 
 "$source/tests/gpu/pack" --build "$build" --folder pack --stand-in || exit 1
 
-expect 0 all --budget 180
 pack/run --list | awk '{print $1}' >steps.txt
+all "every step" || printf '%s\n' describe norms laws_check ranks2 costs layers >steps.txt
+expect 0 all --budget 2000 --steps "$(paste -sd, steps.txt)"
 holds all '[x["name"] for x in r["steps"]] == open("steps.txt").read().split()'
 holds all 'r["verdict"] == "passed" and r["schema"] == 1 and r["smoke"] and "stand-in" in r["device"]'
 holds all 'all(x["status"] == "ok" for x in r["steps"] if x["conformance"])'
 holds all 'all(x["status"] in ("ok", "refused") for x in r["steps"])'
 holds all '{"y", "dx", "gradients"} <= {k.split()[1] for i in s["norms"]["data"]["items"] for k in i["worst"]}'
-holds all 's["bench_infer"]["data"]["items"][0]["peak_bytes"] > 0 and s["layers"]["data"]["items"][0]["tasks"]'
+holds all 's["layers"]["data"]["items"][0]["tasks"]'
+all "memory beside PyTorch's" && holds all 's["bench_infer"]["data"]["items"][0]["peak_bytes"] > 0'
 tar tzf all.logs.tar.gz >logs.txt
 grep -q ranks2.txt logs.txt || complain "no logs in all.logs.tar.gz"
 [ ! -e all.work ] || complain "all.work was left behind"
@@ -61,10 +70,11 @@ printf '#!/bin/sh\necho "{\\"op\\":\\"$1\\",\\"prec\\":\\"fp32\\",\\"layer\\":\\
 chmod +x pack/bin/gpu_norms
 expect 1 wrong --steps norms,costs
 holds wrong 'status == {"norms": "failed", "costs": "ok"} and "bound" in s["norms"]["why"]'
-printf '#!/bin/sh\ntrap "" TERM\nsleep 987.5 & sleep 986.5\nwait\n' >pack/bin/gpu_norms
-expect 1 hangs --steps norms,costs --budget 8
-holds hangs 'status["norms"] == "timeout" and r["seconds"] < 30'
-pgrep -f 'sleep 98[67][.]5' >/dev/null && complain "what hung is still there"
+nap=98765.$$ # sleeps that are ours
+printf '#!/bin/sh\ntrap "" TERM\nsleep %s & sleep %s\nwait\n' $nap $nap >pack/bin/gpu_norms
+expect 1 hangs --steps norms,costs --budget 6
+holds hangs 'status["norms"] == "timeout" and r["seconds"] < 600' # of the sleeps' day, not of the budget
+pgrep -f "sleep $nap" >/dev/null && complain "what hung is still there"
 mv "$real" pack/bin/gpu_norms
 
 # no time at all

@@ -1,9 +1,12 @@
 #!/bin/bash
-# check.sh - the fixture: rates hold, counters count, runs over links compute the same, and nothing is left behind.
+# check.sh - the fixture: rates hold, counters count, runs over links compute the same, and nothing is left behind. Beside other work a
+# stream may be slower than its link, and a packet may be sent twice: what these would change is tried up to ten times.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/cli/lib.sh
 . "$here/../cli/lib.sh" || exit 1
+# shellcheck source=tests/cli/runs.sh
+. "$here/../cli/runs.sh" || exit 1
 need_executor
 "$here/hosts" 2 100mbit -- true || exit $?
 
@@ -24,7 +27,7 @@ def idle_for(seconds):
     return idle_since(before)
 quiet = idle_for(1)
 there = subprocess.Popen(["nsenter", "--net=/run/netns/hplan-%s-2" % os.environ["HPLAN_FIXTURE"], "python3", "-c", server])
-for _ in range(100):
+for _ in range(2400):
     try:
         c = socket.create_connection(("10.99.0.2", 5001))
         break
@@ -45,32 +48,51 @@ EOP
 sent() {
   awk -v host="$1" '$1 == host { n = $2 - 66 * $4 - n } END { printf "%d", n }' "$2" "$3"
 }
+# lies VALUE LOW HIGH: between them
+lies() {
+  awk -v v="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(v != "" && v + 0 >= low && v + 0 <= high) }'
+}
 # within WHAT VALUE LOW HIGH
 within() {
-  awk -v v="$2" -v low="$3" -v high="$4" 'BEGIN { exit !(v != "" && v + 0 >= low && v + 0 <= high) }' || complain "$1: $2, expected $3 to $4"
+  lies "${@:2}" || complain "$1: $2, expected $3 to $4"
+}
+# tries WHAT COMMAND...: which succeeds one time in ten, or says why it does not
+tries() {
+  local try
+  for try in 1 2 3 4 5 6 7 8 9 10; do
+    "${@:2}" >why && return
+  done
+  complain "$1, $try times, the last: $(cat why)"
 }
 
-for mbit in 200 50; do
-  timeout -k 5 60 "$here/hosts" 2 ${mbit}mbit -- bash -c "'$here/hosts' bytes >before; python3 stream.py; '$here/hosts' bytes >after" >out 2>err ||
+# stream MBIT: no faster than its link, and one of ten fills that; the counters agree with it.
+stream() {
+  local counted
+  timeout -k 5 300 "$here/hosts" 2 "$1mbit" -- bash -c "'$here/hosts' bytes >before; python3 stream.py; '$here/hosts' bytes >after" >out 2>err ||
     complain "no stream: $(cat err)"
   read -r rate bytes took quiet meanwhile afterwards <out
-  within "bytes/s of a stream over $mbit Mb/s" "$rate" $((mbit * 93750)) $((mbit * 131250))
-  within "bytes that the link counted of $bytes" "$(sent host1 before after)" "$bytes" $((bytes * 105 / 100))
-done
-# The link is the limit, not the cores: those are idle while it is full. Ranks of MPI poll, which hides that.
-within "the processors' share that a stream over 50 Mb/s took" "$took" 0 0.2
-if awk -v a="$quiet" -v b="$afterwards" 'BEGIN { exit !(a < 0.9 || b < 0.9) }'; then
-  echo "note: other work keeps the cores busy (idle beforehand $quiet, afterwards $afterwards): not checked that they idle while a link is full"
-else
-  within "idle cores while a link is full" "$meanwhile" 0.8 1
-fi
+  counted=$(sent host1 before after)
+  lies "$rate" 0 $(($1 * 131250)) || complain "$rate bytes/s of a stream over $1 Mb/s"
+  echo "$rate bytes/s, $bytes bytes of which the link counted $counted, share of the processors $took"
+  lies "$rate" $(($1 * 93750)) 1e99 && lies "$counted" "$bytes" $((bytes * 105 / 100)) && lies "$took" 0 0.2
+}
+# idles MBIT: the link is the limit, not the cores: where these have nothing else to do, they idle while it is full. Ranks of MPI poll,
+# which hides that.
+idles() {
+  stream "$1" >/dev/null
+  echo "idle beforehand $quiet, meanwhile $meanwhile, afterwards $afterwards"
+  lies "$meanwhile" 0.8 1 || ! lies "$quiet" 0.9 1 || ! lies "$afterwards" 0.9 1
+}
+for mbit in 100 25; do tries "a stream over $mbit Mb/s" stream $mbit; done
+tries "cores that idle while a link of 25 Mb/s is full" idles 25
+lies "$meanwhile" 0.8 1 || echo "note: other work keeps the cores busy: not checked that they idle while a link is full"
 
 # run_over N RATES BATCH COMM: data parallelism over hosts of two ranks gives the losses of one without links
 cat >run.sh <<EOS
 "$HPLAN" simulate --machine "\$HPLAN_MACHINE" --net cnn --image 32 --classes 10 --batch \$2 --device ref \\
   --strategy dp=\$1,comm=allreduce:\$3 --out hosts.db >/dev/null &&
   "$here/hosts" bytes >before &&
-  "$HPLAN" run hosts.db --hostfile "\$HPLAN_HOSTS" --steps 4 --trace hosts-run.db --json --no-history >over &&
+  "$HPLAN" run hosts.db --hostfile "\$HPLAN_HOSTS" --steps 4 --deadline 600 --trace hosts-run.db --json --no-history >over &&
   "$here/hosts" bytes >after &&
   "$HPLAN" run hosts.db --force --steps 4 --trace alone.db --json --no-history >alone
 EOS
@@ -79,7 +101,7 @@ losses() {
 }
 run_over() {
   rm -f over alone
-  timeout -k 5 150 "$here/hosts" "$1" "$2" -- bash run.sh $(($1 * 2)) "$3" "$4" >out 2>err || complain "no run over links of $2: $(cat out err)"
+  timeout -k 5 1200 "$here/hosts" "$1" "$2" -- bash run.sh $(($1 * 2)) "$3" "$4" >out 2>err || complain "no run over links of $2: $(cat out err)"
   [ "$(losses over | wc -l)" = 4 ] || complain "no losses: $(cat over)"
   [ "$(losses over)" = "$(losses alone)" ] || complain "losses over links of $2: $(losses over), without: $(losses alone)"
   "$HPLAN" compare --comm --json hosts-run.db >comm.json || complain "no log of the run"
@@ -90,22 +112,34 @@ of_largest() {
   python3 -c "import json; r = max(json.load(open('comm.json'))['rows'], key=lambda r: r['bytes']); print($1)"
 }
 # By two levels each host's link carries the data once in each direction, a step; hplan counts what ranks send.
-run_over 2 400mbit 8 own.two_levels
-for host in host1 host2; do
+two_levels() {
+  local bytes host enough=0
+  run_over 2 400mbit 8 own.two_levels
   bytes=$(of_largest '4 * r["bytes"]')
-  within "bytes of $host's link" "$(sent $host before after)" "$bytes" $((bytes * 105 / 100))
-done
+  for host in host1 host2; do
+    echo "$(sent $host before after) bytes of $host's link, expected $bytes and 5 %"
+    lies "$(sent $host before after)" "$bytes" $((bytes * 105 / 100)) || enough=1
+  done
+  return $enough
+}
+tries "all-reduce by two levels" two_levels
 # Links that differ: around the ring every host's carries what one rank sends, which takes as long as on the slowest.
-run_over 3 200mbit,50mbit,100mbit 12 own.ring
-for host in host1 host2 host3; do
+ring() {
+  local bytes host enough=0
+  run_over 3 200mbit,50mbit,100mbit 12 own.ring
   bytes=$(of_largest 'round(4 * r["sent_bytes"] / r["members"])')
   within "hplan's count of a rank's bytes" "$bytes" "$(of_largest 'int(4 * r["bytes"] * 2 * 5 / 6) - 6 * 8')" "$(of_largest 'int(4 * r["bytes"] * 2 * 5 / 6) + 6 * 8')"
-  within "bytes of $host's link" "$(sent $host before after)" "$bytes" $((bytes * 105 / 100))
-done
+  for host in host1 host2 host3; do
+    echo "$(sent $host before after) bytes of $host's link, expected $bytes and 5 %"
+    lies "$(sent $host before after)" "$bytes" $((bytes * 105 / 100)) || enough=1
+  done
+  return $enough
+}
+tries "all-reduce around a ring" ring
 within "seconds of an all-reduce over 200, 50 and 100 Mb/s" "$(of_largest 'r["measured_s"]')" "$(of_largest '0.98 * r["sent_bytes"] / r["members"] / 6.25e6')" 1e9
 
 # No operation is done before its bytes have crossed; what the links' bursts let through is 2 * 6250 bytes in each direction.
-timeout -k 5 100 "$here/hosts" 2 200mbit -- bash -c "'$HPLAN' bench comm --hostfile \"\$HPLAN_HOSTS\" --backend own,mpi -b 256Ki -e 256Ki -n 2 -w 1 --turns 1 --json" >bench.json 2>err ||
+timeout -k 5 900 "$here/hosts" 2 200mbit -- bash -c "'$HPLAN' bench comm --hostfile \"\$HPLAN_HOSTS\" --backend own,mpi -b 256Ki -e 256Ki -n 2 -w 1 --turns 1 --json" >bench.json 2>err ||
   complain "no bench comm over links: $(cat err)"
 python3 - <<'EOP' || complain "bench comm over links of 25e6 bytes/s"
 import json, sys
@@ -126,14 +160,24 @@ EOP
 # What cannot be is refused, a command's exit code is passed on, and SIGTERM ends the fixture before the command's own end.
 for words in '2' '2 100foo -- true' '2 0mbit -- true' '2 100mbit,x -- true' '2 100mbit true'; do
   # shellcheck disable=SC2086 # words are words
-  timeout -k 5 20 "$here/hosts" $words >out 2>err
+  timeout -k 5 300 "$here/hosts" $words >out 2>err
   [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || complain "hosts $words: not refused in one line: $(cat err)"
 done
-timeout -k 5 20 "$here/hosts" 2 100mbit -- bash -c 'exit 5'
+timeout -k 5 300 "$here/hosts" 2 100mbit -- bash -c 'exit 5'
 [ $? = 5 ] || complain "the command's exit code 5 is lost"
-start=$SECONDS
-timeout -k 20 3 "$here/hosts" 2 100mbit -- setsid sleep 60 2>/dev/null
-[ $((SECONDS - start)) -lt 15 ] || complain "SIGTERM took $((SECONDS - start)) s"
+# long FILE: hosts in the background, whose command has begun, and has no end
+long() {
+  setsid "$here/hosts" 2 100mbit -- bash -c "echo >'$scratch/$1'; exec setsid sleep 100000" >/dev/null 2>&1 &
+  hosts=$!
+  await "hosts to end" test -e "$1"
+}
+is_over() {
+  ! kill -0 "$hosts" 2>/dev/null
+}
+long told
+kill "$hosts"
+await "an end by SIGTERM" is_over
+wait "$hosts"
 
 # Namespaces of a user end with their processes.
 [ "$(id -u)" = 0 ] || conclude "hosts have links of their rate"
@@ -142,23 +186,20 @@ timeout -k 20 3 "$here/hosts" 2 100mbit -- setsid sleep 60 2>/dev/null
 # A killed run's leavings go at the next start; it needs no root where users may make namespaces.
 if setpriv --reuid 65534 --regid 65534 --clear-groups unshare --user --map-root-user --net --mount true 2>/dev/null; then
   cp "$here/hosts" /tmp/hplan-hosts-copy-$$ # this folder is nobody else's
-  (cd /tmp && setpriv --reuid 65534 --regid 65534 --clear-groups env "TMPDIR=/tmp" timeout -k 5 60 /tmp/hplan-hosts-copy-$$ 2 100mbit -- \
+  (cd /tmp && setpriv --reuid 65534 --regid 65534 --clear-groups env "TMPDIR=/tmp" timeout -k 5 600 /tmp/hplan-hosts-copy-$$ 2 100mbit -- \
     bash -c 'mpirun -n 4 --oversubscribe --hostfile "$HPLAN_HOSTS" hostname') >out 2>err || complain "no hosts without root: $(cat err)"
   [ "$(sort out | xargs)" = "host1 host1 host2 host2" ] || complain "hosts without root: $(cat out)"
   rm -f /tmp/hplan-hosts-copy-$$
 fi
-setsid bash -c "exec '$here/hosts' 2 100mbit -- sleep 100" >/dev/null 2>&1 &
-killed=$!
-for _ in $(seq 100); do
-  ip netns list | grep -q "hplan-$killed-2" && break
-  sleep 0.05
-done
-ip netns list | grep -q "hplan-$killed-2" || complain "the run to kill made no hosts"
-kill -9 -"$killed" 2>/dev/null || kill -9 "$killed"
-wait "$killed" 2>/dev/null
-timeout -k 5 60 "$here/hosts" 2 100mbit -- true || complain "no start after a killed run"
-sleep 0.2
-ip netns list | grep -q "hplan-$killed-" && complain "left behind: $(ip netns list)"
-ip link | grep -q "hp[bv]-$killed" && complain "left behind: $(ip link)"
+nothing_left() {
+  ! ip netns list | grep -q "hplan-$hosts-" && ! ip link | grep -q "hp[bv]-$hosts\b"
+}
+await "an end of what was told to end" nothing_left
+long killed
+ip netns list | grep -q "hplan-$hosts-2" || complain "the run to kill made no hosts"
+kill -9 -"$hosts" 2>/dev/null || kill -9 "$hosts"
+wait "$hosts" 2>/dev/null
+timeout -k 5 300 "$here/hosts" 2 100mbit -- true || complain "no start after a killed run"
+await "an end of what a killed run has left" nothing_left || complain "left behind: $(ip netns list; ip link)"
 
 conclude "hosts have links of their rate, and leave nothing"

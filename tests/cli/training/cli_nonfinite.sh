@@ -33,18 +33,21 @@ plan one dp=1,micro=2 --clip-norm --optimizer adamw
 plan two dp=2 --clip-norm
 plan stages stages=2,micro=2 --clip-norm
 plan parts dp=2,zero=2 --clip-norm
-for name in one two stages parts; do
-  run 0 $name "${images[@]}" --steps 2 --on-nan skip --save before.st
+for name in one two $(all "stages, and parts of the state: steps that are skipped" && echo stages parts); do
+  run 0 "$name" "${images[@]}" --steps 2 --on-nan skip --save before.st
   said '"skipped_steps":0' out
-  run 0 $name "${images[@]}" --steps 3 --on-nan skip --save after.st
+  run 0 "$name" "${images[@]}" --steps 3 --on-nan skip --save after.st
   cmp -s before.st after.st || complain "$name: a step that was skipped changed what is saved"
   said '"step":3,"loss":null.*"skipped":true,"not_finite":"the output of layer conv1 in the forward pass' out
   said '"skipped_steps":1' out
-  run 0 $name "${images[@]}" --steps 4 --on-nan skip --save after.st
+done
+for name in one $(all "several ranks: what comes after a step that is skipped" && echo two stages parts); do
+  run 0 "$name" "${images[@]}" --steps 3 --on-nan skip --save before.st
+  run 0 "$name" "${images[@]}" --steps 4 --on-nan skip --save after.st
   cmp -s before.st after.st && complain "$name: nothing is learnt after a step that was skipped"
-  run 3 $name "${images[@]}" --steps 4
+  run 3 "$name" "${images[@]}" --steps 4
   said 'the loss of step 3 is not a finite number.*: the output of layer conv1 in the forward pass' err
-  run 3 $name "${images[@]}" --steps 4 --on-nan skip:1
+  run 3 "$name" "${images[@]}" --steps 4 --on-nan skip:1
   said '1 steps in a row, the last of them step 3,.*: the output of layer conv1' err
 done
 run 0 one "${images[@]}" --steps 3 --on-nan skip
@@ -72,9 +75,9 @@ PY
 }
 # A scale of batch norm that is finite, and what it scales is not: normalised numbers are larger than 1.2 somewhere.
 run 0 one --data synthetic --steps 1 --save good.st
-for layer in layer1.1.bn1 layer2.0.bn1; do
-  spoil good.st bad.st $layer.weight 3e38
-  for plan in one two stages; do
+for layer in layer1.1.bn1 $(all "another layer" && echo layer2.0.bn1); do
+  spoil good.st bad.st "$layer.weight" 3e38
+  for plan in one stages $(all "a parameter on two replicas" && echo two); do
     run 3 $plan --data synthetic --steps 9 --init bad.st --on-nan skip:2
     said "2 steps in a row, the last of them step 2,.*: the output of layer $layer in the forward pass" err
   done

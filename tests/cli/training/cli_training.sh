@@ -45,7 +45,7 @@ rm -r whole/step-000000000006
 run adam "${falls[@]}" --checkpoint whole --resume
 tail -n 2 adam.run | head -n 1 | grep -o '"loss":[^,]*' >have
 cmp -s want have || complain "a run that went on ended with $(cat have), not $(cat want)"
-rm -r whole/step-000000000006
+rm -rf whole/step-000000000006
 expect 0 run adam.db --force --lr 0.01 --steps 6 --checkpoint whole --resume
 grep -q -- "--lr-schedule was cosine" err || complain "another schedule is not said: $(cat err)"
 expect 65 run sgd.db --force --steps 6 --checkpoint whole --resume
