@@ -1,0 +1,59 @@
+/* test_as.c - simulate --as: a framework takes no less than hplan for the same strategy, plan.db keeps it for `why`, its memory is
+ * eager unless said, and wrong names are explained. */
+#include "tests/support/words/words.h"
+
+#define DP "simulate --net resnet18 --image 128 --batch 8 --machine thesis-a100 --strategy dp=2 "
+
+typedef struct figures {
+    double step_s, memory_bytes;
+} figures;
+
+static figures figures_of(words *w, const char *options) {
+    hplan(w, 0, DP "--json --out as.db %s", options);
+    return (figures){words_number(w, "candidates/0/step_s"), words_number(w, "candidates/0/memory_bytes")};
+}
+
+static void a_framework_takes_longer_and_the_plan_keeps_it(void **state) {
+    static const char *const frameworks[] = {"pytorch-1.13", "mpi4dl", "torchgpipe", "horovod-tf"};
+    words *w = *state;
+    const double own_s = figures_of(w, "").step_s;
+    for (int i = 0; i < 4; i++) {
+        char option[64];
+        snprintf(option, sizeof option, "--as %s", frameworks[i]);
+        const double step_s = figures_of(w, option).step_s;
+        assert_string_equal(words_text(w, "as"), frameworks[i]);
+        assert_true(own_s < step_s);
+        hplan(w, 0, "why as.db dp=2 --json");
+        near_to(words_number(w, "asked/step_s"), step_s, 1e-6);
+    }
+}
+
+/* PyTorch keeps more, unless memory is asked for as planned. */
+static void memory_is_eager_unless_said(void **state) {
+    words *w = *state;
+    const figures own = figures_of(w, "");
+    assert_true(own.memory_bytes < figures_of(w, "--as pytorch-1.13").memory_bytes);
+    near_to(figures_of(w, "--as pytorch-1.13 --memory planned").memory_bytes, own.memory_bytes, 0);
+}
+
+static void as_hplan_is_hplan(void **state) {
+    words *w = *state;
+    const double own_s = figures_of(w, "").step_s;
+    near_to(figures_of(w, "--as hplan").step_s, own_s, 0);
+}
+
+static void a_wrong_name_is_answered_with_those_there_are(void **state) {
+    words *w = *state;
+    hplan(w, 2, DP "--as torch");
+    err_says(w, "pytorch-1\\.13");
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_framework_takes_longer_and_the_plan_keeps_it),
+        cmocka_unit_test(memory_is_eager_unless_said),
+        cmocka_unit_test(as_hplan_is_hplan),
+        cmocka_unit_test(a_wrong_name_is_answered_with_those_there_are),
+    };
+    return cmocka_run_group_tests(tests, words_open, words_close);
+}
