@@ -22,10 +22,6 @@ if(CMAKE_CUDA_COMPILER)
 endif()
 if(CUDAToolkit_FOUND AND CUDNN_INCLUDE AND NCCL_INCLUDE AND CUDNN_LIBRARY AND NCCL_LIBRARY)
   set(HPLAN_HAVE_CUDA ON)
-  # what the plug-in links of the other libraries: position independent, and nothing of it to be replaced from
-  # outside, so that calls stay direct
-  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-  set(CMAKE_C_VISIBILITY_PRESET hidden)
 elseif(HP_WITH_CUDA STREQUAL "ON")
   message(FATAL_ERROR "the GPU part needs nvcc, cuDNN and NCCL: ${CMAKE_CUDA_COMPILER}, ${CUDNN_LIBRARY}, ${NCCL_LIBRARY}")
 else()

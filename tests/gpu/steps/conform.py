@@ -54,7 +54,7 @@ def norms(s, data):
 CASES = {"check": 36, "train": 40, "infer": 60, "nets": 5, "infer_nets": 8}
 
 def law(s, program, test):
-    done = s.command([s.place.program(f"gpu_{program}")], 60 if not s.smoke else 20,
+    done = s.command([s.place.program("gpu_tests"), f"standin/{program}"], 60 if not s.smoke else 20,
                      {"HPLAN_TEST_FILTER": test, "HPLAN_LAW_CASES": str(6 if s.smoke else CASES[program])})
     if done.code:
         lines = [line for line in (done.err + done.out).splitlines() if "[  ERROR" in line or "error" in line.lower()]
