@@ -110,7 +110,7 @@ hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     float *w = b->weight, *m = b->state[0], *v = b->state[1];
     const float *g = b->gradient;
     if (factor == 0 || b->count == 0) return HP_OK; /* 0 times a gradient that is not finite is not 0 */
-    const int64_t n = b->decayed;  /* those before it decay, the others do not */
+    const int64_t n = b->decayed;                   /* those before it decay, the others do not */
     d->kernels->point.update[b->optimizer](w, g, m, v, n, factor, rates.decay, &rates);
     d->kernels->point.update[b->optimizer](w + n, g + n, state_from(m, n), state_from(v, n), b->count - n,
                                            factor, 0, &rates);
