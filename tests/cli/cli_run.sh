@@ -224,8 +224,9 @@ ranks = [subprocess.Popen(["sleep", "300"] if how == "stays" else say) for how i
 until = time.monotonic() + (1 if stays else 120)
 while time.monotonic() < until and woken <= len(ranks) - stays:
     time.sleep(0.05)
+code = 65 if woken > len(ranks) - stays else 64
 [r.kill() for r in ranks]
-sys.exit(65 if woken > len(ranks) - stays else 64)
+sys.exit(code)
 EOF
 chmod +x made-up/mpirun
 for case in "65 ends ends" "64 ends stays"; do

@@ -6,14 +6,16 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh" || exit 1
 need_executor
 
-cat >speed.cost <<'END'
+# two ranks compute at a time where there are two cores
+together=r$(($(nproc) > 1 ? 2 : 1))
+cat >speed.cost <<END
 hplan-cost 2
 machine local
 date 2026-01-02
 compute cpu none k1 f32 | measured 0.1 1 test | 1:1 2:2
-yardstick cpu arith r2 | measured 0.1 100 test | quiet:5e-05 mean:6e-05 spread:0
-yardstick cpu dram r2 | measured 0.1 100 test | quiet:4e-05 mean:4.8e-05 spread:0
-yardstick cpu l2 r2 | measured 0.1 100 test | quiet:3e-05 mean:3.6e-05 spread:0
+yardstick cpu arith $together | measured 0.1 100 test | quiet:5e-05 mean:6e-05 spread:0
+yardstick cpu dram $together | measured 0.1 100 test | quiet:4e-05 mean:4.8e-05 spread:0
+yardstick cpu l2 $together | measured 0.1 100 test | quiet:3e-05 mean:3.6e-05 spread:0
 END
 grep -v '^yardstick' speed.cost >own.cost
 expect 0 simulate --net cnn --image 28 --classes 10 --machine local --batch 8 --strategy dp=2 --cost speed.cost --out plan.db
@@ -130,7 +132,7 @@ chmod +x bin/hplan-exec
 real=$HPLAN
 processor=$("$real" history --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["processor"])')
 sed -e "s/^date .*/&\nprocessor $processor/" speed.cost >here.cost
-sed -e 's/ r2 / r1 /' here.cost >one.cost
+sed -e "s/ $together / r1 /" here.cost >one.cost
 plan="simulate --net cnn --image 28 --classes 10 --machine local --batch 8"
 HPLAN=$scratch/bin/hplan
 # shellcheck disable=SC2086 # words
@@ -154,9 +156,11 @@ done
 expect 0 $plan --strategy dp=2 --cost here.cost --check-speed --out now.db
 grep -q 'of this processor, at present speed (2.00x the time of the quiet machine): now 67% slower than when it was calibrated (arith +67%, l2 +67%, dram +67%)' out ||
   complain "simulate --check-speed says: $(head -1 out)"
-# shellcheck disable=SC2086
-expect 69 $plan --strategy dp=1 --cost here.cost --check-speed # of two ranks at a time only
-grep -q 'no yardstick arith of 1 rank' err || complain "a table without that yardstick: $(cat err)"
+if [ $together = r2 ]; then
+  # shellcheck disable=SC2086
+  expect 69 $plan --strategy dp=1 --cost here.cost --check-speed # of two ranks at a time only
+  grep -q 'no yardstick arith of 1 rank' err || complain "a table without that yardstick: $(cat err)"
+fi
 # shellcheck disable=SC2086
 expect 69 $plan --strategy dp=2 --cost own.cost --check-speed
 expect 2 simulate --net cnn --image 28 --machine thesis-a100 --gpus 2 --check-speed
