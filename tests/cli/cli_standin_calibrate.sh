@@ -31,7 +31,7 @@ if all "every collective between GPUs"; then
   expect 0 calibrate --device cuda --comm -e 4Ki -f 16 -n 2 -w 0
   rows+=("collective nvlink allgather nccl r2 n2")
 else
-  calibrate_some 5 --comm -e 4Ki -f 16 -n 2 -w 0 # all-reduces by three back ends, messages by two
+  calibrate_some 5 -e 4Ki -f 16 -n 2 -w 0 # all-reduces by three back ends, messages by two
 fi
 for row in "${rows[@]}"; do
   grep -q "^$row | measured" "$table" || complain "no row '$row'"

@@ -45,7 +45,7 @@ PY
 "$source/tests/gpu/pack" --build "$build" --folder pack --stand-in || exit 1
 
 pack/run --list | awk '{print $1}' >steps.txt
-all "every step" || printf '%s\n' describe norms laws_check ranks2 costs layers >steps.txt
+all "every step" || printf '%s\n' describe norms laws_check ranks4 costs layers >steps.txt
 expect 0 all --budget 2000 --steps "$(paste -sd, steps.txt)"
 holds all '[x["name"] for x in r["steps"]] == open("steps.txt").read().split()'
 holds all 'r["verdict"] == "passed" and r["schema"] == 1 and r["smoke"] and "stand-in" in r["device"]'
@@ -55,7 +55,7 @@ holds all '{"y", "dx", "gradients"} <= {k.split()[1] for i in s["norms"]["data"]
 holds all 's["layers"]["data"]["items"][0]["tasks"]'
 all "memory beside PyTorch's" && holds all 's["bench_infer"]["data"]["items"][0]["peak_bytes"] > 0'
 tar tzf all.logs.tar.gz >logs.txt
-grep -q ranks2.txt logs.txt || complain "no logs in all.logs.tar.gz"
+grep -q "ranks[24].txt" logs.txt || complain "no logs in all.logs.tar.gz"
 [ ! -e all.work ] || complain "all.work was left behind"
 
 # the device fails
