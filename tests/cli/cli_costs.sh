@@ -94,16 +94,16 @@ need_executor
 if ! all "a calibration for one search, from nothing"; then
   fixture local.cost local.samples.db
 fi
-for _ in $(seq 100); do
-  if [ -s local.cost ]; then
-    expect 0 simulate --net cnn --image 28 --batch 16 --gpus 2 --machine local --cost local.cost --json
-    [ "$(jq '.candidates[0].measured_share > 0.8' out)" = true ] && grep -q "^yardstick cpu arith r1 " local.cost && break
-  fi
-  expect 0 calibrate --net cnn --image 28 --batch 16 --gpus 2 --seconds 4 -o local.cost
+rests_on_measurements() {
+  expect 0 simulate --net cnn --image 28 --batch 16 --gpus 2 --machine local --cost local.cost --json
+  [ "$(jq '.candidates[0].measured_share > 0.8' out)" = true ] && grep -q "^yardstick cpu arith r1 " local.cost
+}
+for seconds in 5 10 20 40 80 80 80 80; do # on a busy machine runs take longer, and other candidates become the best
+  [ -s local.cost ] && rests_on_measurements && break
+  expect 0 calibrate --net cnn --image 28 --batch 16 --gpus 2 --seconds $seconds -o local.cost
 done
-grep -q "^yardstick cpu arith r1 " local.cost || complain "no yardsticks: $(head local.cost)"
-jq -e '.candidates[0] | .measured_share > 0.8 and .step_low_s < .step_s and .step_s < .step_high_s' out >/dev/null ||
-  complain "the table measured something else: $(jq -c '.candidates[0]' out)"
+rests_on_measurements || complain "the best candidate, or how fast the machine was, is not measured: $(head -c 400 out), $(head local.cost)"
+jq -e '.candidates[0] | .step_low_s < .step_s and .step_s < .step_high_s' out >/dev/null || complain "no interval: $(jq -c '.candidates[0]' out)"
 expect 0 calibrate --net cnn --image 12 --batch 4 --seconds 1 -o short.cost
 expect 0 simulate --net cnn --image 12 --batch 4 --gpus 1 --machine local --cost short.cost
 grep -q "^processor ." short.cost || complain "calibrate does not say the processor: $(head -4 short.cost)"
