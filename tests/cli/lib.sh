@@ -37,7 +37,7 @@ complain() {
 expect() {
   local want=$1 got
   shift
-  timeout -k 5 120 "$HPLAN" "$@" >out 2>err </dev/null
+  timeout -k 5 1200 "$HPLAN" "$@" >out 2>err </dev/null
   got=$?
   [ "$got" = "$want" ] || complain "hplan $*: exit $got, expected $want: $(head -c 400 err)"
 }
