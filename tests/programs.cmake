@@ -66,8 +66,8 @@ set(test_links
 # Tests that need speed, or compare bits that the optimiser may change: the short tier runs them in the optimised build, all others
 # under the sanitizers. They are labelled `speed`.
 set(speed_tests "^(laws|standin|exec/cuda|sim/search|plan/collectives|traces/check)/|^sim/(sim|jitter|shrink/shrink)$|^exec/device/(infer/conv|split)$|^plan/(check/faults|lower/lowering)$|^costmodels/drift$|^plots/plots$")
-# Those that take more than two seconds there are not `quick`.
-set(slow_tests "^(laws|standin)/|^exec/cuda/dnn/(plans|kept)$|^exec/comm/|^sim/search/(search|fix)$")
+# Those that take more than three seconds there are not `quick`.
+set(slow_tests "^(laws|standin)/|^exec/cuda/dnn/(plans|kept)$|^exec/comm/|^exec/data/(image/decoder|weights/weights)$|^sim/search/(search|fix)$|^costmodels/drift$|^plots/plots$")
 
 # memory that a test gives back is kept for its next case: new pages cost a virtual machine more than what most cases do with them
 set(surroundings "MALLOC_MMAP_THRESHOLD_=4294967296;MALLOC_TRIM_THRESHOLD_=17179869184;MALLOC_TOP_PAD_=67108864")
