@@ -41,7 +41,7 @@ typedef enum hp_task_op {
 
 /* Opcodes of collectives follow each other (program.c asserts it). */
 static inline hp_task_op hp_task_of_collective(hp_collective c) {
-    return (hp_task_op)(HP_TASK_ALLREDUCE + c);
+    return (hp_task_op)((int)HP_TASK_ALLREDUCE + (int)c);
 }
 
 typedef struct hp_task_info {
