@@ -187,6 +187,17 @@ const onnx_op *onnx_find_op(const char *domain, const char *name); /* NULL: unkn
 
 /* Formats "model.onnx: node 'conv1' (Conv): " and the message; returns HP_EDATA. */
 hp_status onnx_fail(const onnx_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The value was never computed: an output that its node does not make here. Names that node; returns HP_EDATA. */
+hp_status onnx_fail_unmade(const onnx_call *c, const onnx_value *v);
+/* "node 'conv1' (Conv)"; without a name that of its output. */
+const char *onnx_title(hp_arena *arena, const Onnx__NodeProto *n);
+/* The node that made the value; NULL: none. */
+const Onnx__NodeProto *onnx_maker_of(const onnx_reader *r, const onnx_value *v);
+/* The call with the value's maker as its node: messages and layers are named after that. */
+onnx_call onnx_as_maker(const onnx_call *c, const onnx_value *v);
+/* " after node 'a' (Transpose), node 'b' (Reshape)": the nodes whose views or terms the value's maker read; "": none. */
+const char *onnx_chain_to(const onnx_reader *r, const onnx_value *v);
+const char *onnx_dims(const onnx_reader *r, const onnx_value *v); /* "(1, 3, 8, 8)" */
 /* A name from the file made safe for messages and graphs: printable, no spaces, quotes or commas, bounded
  * length. */
 const char *onnx_clean(hp_arena *arena, const char *name);

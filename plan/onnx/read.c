@@ -5,21 +5,7 @@
 #include "plan/onnx/file.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
-
-hp_status onnx_fail(const onnx_call *c, const char *fmt, ...) {
-    char what[600];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    const Onnx__NodeProto *n = c->node;
-    if (!n) return hp_fail(c->r->err, HP_EDATA, "%s: %s", c->r->file, what);
-    const char *name = n->name && *n->name ? n->name : n->n_output && n->output[0] ? n->output[0] : "";
-    return hp_fail(c->r->err, HP_EDATA, "%s: node '%s' (%s): %s", c->r->file, onnx_clean(c->r->scratch, name),
-                   onnx_clean(c->r->scratch, n->op_type ? n->op_type : "?"), what);
-}
 
 /* --- values by name --- */
 
@@ -87,11 +73,14 @@ static hp_status name_values(onnx_reader *r, const Onnx__GraphProto *g) {
 
 /* --- what the output needs --- */
 
-static hp_status push_needed(onnx_reader *r, const char *name, int32_t *stack, int *n) {
+/* reader: NULL: the model's output. */
+static hp_status push_needed(onnx_reader *r, const Onnx__NodeProto *reader, const char *name, int32_t *stack,
+                             int *n) {
     onnx_value *v = value_of(r, name);
+    const onnx_call c = {.r = r, .node = reader};
     if (!v)
-        return hp_fail(r->err, HP_EDATA, "%s: nothing makes '%s', which the model reads; export it again",
-                       r->file, onnx_clean(r->scratch, name));
+        return onnx_fail(&c, "nothing makes '%s', which %s; export the model again",
+                         onnx_clean(r->scratch, name), reader ? "it reads" : "is the model's output");
     if (!v->needed && v->producer >= 0) stack[(*n)++] = v->producer;
     v->needed = true;
     return HP_OK;
@@ -103,18 +92,53 @@ static hp_status mark_needed(onnx_reader *r, const Onnx__GraphProto *g, bool *ne
     int n = 0;
     if (g->n_output == 0 || !g->output[0]->name || !*g->output[0]->name)
         return hp_fail(r->err, HP_EDATA, "%s: the model has no output", r->file);
-    HP_TRY(push_needed(r, g->output[0]->name, stack, &n));
+    HP_TRY(push_needed(r, NULL, g->output[0]->name, stack, &n));
     while (n > 0) {
         const int32_t k = stack[--n];
         if (needed[k]) continue;
         needed[k] = true;
         for (size_t i = 0; i < g->node[k]->n_input; i++)
-            if (*g->node[k]->input[i]) HP_TRY(push_needed(r, g->node[k]->input[i], stack, &n));
+            if (*g->node[k]->input[i]) HP_TRY(push_needed(r, g->node[k], g->node[k]->input[i], stack, &n));
     }
     return HP_OK;
 }
 
 /* --- nodes --- */
+
+static const onnx_op *op_of(const Onnx__NodeProto *n) {
+    const bool standard = !n->domain || strcmp(n->domain, "ai.onnx") == 0;
+    return onnx_find_op(standard ? "" : n->domain, n->op_type ? n->op_type : "");
+}
+
+/* Other operators that are not supported, so that one message names them all: ", nor are Tile, TopK". */
+static const char *others_unknown(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed,
+                                  size_t from) {
+    enum { MOST = 8 };
+    onnx_names seen = {.arena = r->scratch};
+    const char *text = "";
+    bool added;
+    onnx_names_add(&seen, g->node[from]->op_type, &added);
+    for (size_t n = from + 1; n < g->n_node && seen.n <= MOST; n++) {
+        if (!needed[n] || op_of(g->node[n])) continue;
+        onnx_names_add(&seen, g->node[n]->op_type ? g->node[n]->op_type : "?", &added);
+        if (added)
+            text = hp_arena_printf(r->scratch, "%s%s%s", text, seen.n > 2 ? ", " : "; nor does hplan read ",
+                                   onnx_clean(r->scratch, seen.name[seen.n - 1]));
+    }
+    return text;
+}
+
+static hp_status check_operators(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed) {
+    for (size_t n = 0; n < g->n_node; n++) {
+        if (!needed[n] || op_of(g->node[n])) continue;
+        const onnx_call c = {.r = r, .node = g->node[n]};
+        const char *domain = g->node[n]->domain ? g->node[n]->domain : "";
+        if (!g->node[n]->op_type || !*g->node[n]->op_type) return onnx_fail(&c, "it has no operator");
+        return onnx_fail(&c, "this operator%s%s is not supported%s", *domain ? " of domain " : "",
+                         onnx_clean(r->scratch, domain), others_unknown(r, g, needed, n));
+    }
+    return HP_OK;
+}
 
 /* Sets the call's inputs; *constant: none of them is a tensor. */
 static hp_status collect_inputs(onnx_call *c, bool *constant) {
@@ -124,9 +148,7 @@ static hp_status collect_inputs(onnx_call *c, bool *constant) {
         const char *name = c->node->input[i];
         c->in[i] = *name ? value_of(r, name) : NULL;
         if (!c->in[i]) continue;
-        if (c->in[i]->kind == ONNX_NOTHING)
-            return onnx_fail(c, "reads '%s', which is not computed before it or is not a supported output",
-                             onnx_clean(r->scratch, name));
+        if (c->in[i]->kind == ONNX_NOTHING) return onnx_fail_unmade(c, c->in[i]);
         if (c->in[i]->kind != ONNX_CONST) *constant = false;
         if (c->in[i]->quant && !c->op->quantised)
             return onnx_fail(c, "does not take quantised inputs here: put DequantizeLinear before it");
@@ -155,13 +177,8 @@ static hp_status check_node(const onnx_call *c) {
 }
 
 static hp_status read_node(onnx_reader *r, const Onnx__NodeProto *node) {
-    const char *domain = node->domain && strcmp(node->domain, "ai.onnx") != 0 ? node->domain : "";
-    onnx_call c = {.r = r, .node = node, .n_in = (int)node->n_input};
+    onnx_call c = {.r = r, .node = node, .op = op_of(node), .n_in = (int)node->n_input};
     bool constant;
-    c.op = onnx_find_op(domain, node->op_type ? node->op_type : "");
-    if (!c.op)
-        return onnx_fail(&c, "this operator%s%s is not supported", *domain ? " of domain " : "",
-                         onnx_clean(r->scratch, domain));
     HP_TRY(check_node(&c));
     HP_TRY(collect_inputs(&c, &constant));
     c.out = value_of(r, node->output[0]);
@@ -186,7 +203,8 @@ static int64_t opset_of(const Onnx__ModelProto *m) {
 static hp_status read_output(onnx_reader *r, const char *name, hp_onnx_model *m) {
     onnx_value *v = value_of(r, name);
     hp_onnx_layout *o = &m->output;
-    const onnx_call c = {.r = r, .node = v->producer < 0 ? NULL : r->model->graph->node[v->producer]};
+    const onnx_call c = {.r = r, .node = onnx_maker_of(r, v)};
+    if (v->kind == ONNX_NOTHING && v->producer >= 0) return onnx_fail_unmade(&c, v);
     if (v->kind == ONNX_CONST || v->kind == ONNX_NOTHING)
         return hp_fail(r->err, HP_EDATA, "%s: its output '%s' does not depend on an image", r->file,
                        onnx_clean(r->scratch, name));
@@ -210,6 +228,7 @@ static hp_status read_graph(onnx_reader *r, const Onnx__GraphProto *g, int image
     bool *needed = HP_NEW(r->scratch, bool, g->n_node + 1);
     HP_TRY(name_values(r, g));
     HP_TRY(mark_needed(r, g, needed));
+    HP_TRY(check_operators(r, g, needed));
     HP_TRY(onnx_read_image(r, g, needed, image_h, image_w, m));
     for (size_t n = 0; n < g->n_node; n++)
         if (needed[n]) HP_TRY(read_node(r, g->node[n]));

@@ -57,10 +57,13 @@ bool onnx_is_channel_dim(const onnx_reader *r, const onnx_value *v, int dim) {
 
 hp_status onnx_need_map(const onnx_call *c, int k, onnx_value **x) {
     HP_TRY(onnx_need_tensor(c, k, x));
-    if ((*x)->n_dim > 4) return onnx_fail(c, "works on %d dimensions; 3 and 4 are supported", (*x)->n_dim);
     if (onnx_is_canonical(c->r, *x, 3) || onnx_is_canonical(c->r, *x, 4)) return HP_OK;
-    return onnx_fail(c,
-                     "needs an input of dimensions (N, C, H, W) in that order, not transposed or reshaped");
+    const Onnx__NodeProto *maker = onnx_maker_of(c->r, *x);
+    return onnx_fail(
+        c,
+        "needs an input of dimensions (N, C, H, W) or (N, C, L) in that order, not transposed or "
+        "reshaped, as %s gives it: %s",
+        maker ? onnx_title(c->r->scratch, maker) : "the model's input", onnx_dims(c->r, *x));
 }
 
 static void set_result(onnx_call *c, int32_t tensor, int type) {

@@ -110,7 +110,24 @@ static hp_status pick(const onnx_call *c, const places *at, int32_t *tensor) {
     return onnx_pick(c, *tensor, channel, at->count, suffix, tensor);
 }
 
-static hp_status settle_view(const onnx_call *c, onnx_value *v) {
+/* What of the view no layer makes. */
+static const char *what_is_odd(const onnx_call *c, const onnx_view *w) {
+    static const char *const names[HP_AXES] = {
+        [HP_AXIS_N] = "samples", [HP_AXIS_H] = "rows", [HP_AXIS_W] = "columns", [HP_AXIS_C] = "channels"};
+    places p;
+    for (int a = 0; a < HP_AXES; a++)
+        if (!places_on(w, a, &p))
+            return hp_arena_printf(c->r->scratch, "its input's %s cut into parts", names[a]);
+    for (int a = 0; a < HP_AXES; a++)
+        if (w->roll[a]) return hp_arena_printf(c->r->scratch, "its input's %s rolled", names[a]);
+    for (int a = 0; a < HP_AXES; a++)
+        if (a != HP_AXIS_C && places_on(w, a, &p) && p.step != 1)
+            return hp_arena_printf(c->r->scratch, "its input's %s in steps of %" PRId64, names[a], p.step);
+    return "some of its input";
+}
+
+static hp_status settle_view(const onnx_call *reader, onnx_value *v) {
+    const onnx_call maker = onnx_as_maker(reader, v), *c = &maker;
     onnx_view w = *v->view;
     places at[HP_AXES];
     int32_t y = v->tensor;
@@ -118,9 +135,9 @@ static hp_status settle_view(const onnx_call *c, onnx_value *v) {
     for (int a = 0; a < HP_AXES; a++)
         single &= places_on(&w, a, &at[a]) && (a == HP_AXIS_C || at[a].step == 1);
     if (!single || onnx_view_rolls(&w))
-        return onnx_fail(
-            c, "reads '%s', which is %s: only Reshape, Transpose and the nodes of attention take that",
-            onnx_clean(c->r->scratch, v->name), onnx_kind_name(v->kind));
+        return onnx_fail(c,
+                         "makes %s of %s%s, which is supported only as a part of attention and its windows",
+                         onnx_dims(c->r, v), what_is_odd(c, &w), onnx_chain_to(c->r, v));
     HP_TRY(pick(c, &at[HP_AXIS_C], &y));
     HP_TRY(crop(c, at, &y));
     HP_TRY(onnx_scaled(c, y, w.factor, &y));
@@ -150,6 +167,11 @@ hp_status onnx_settle(const onnx_call *c, onnx_value *v) {
     if (v->kind == ONNX_TENSOR) return HP_OK;
     if (v->kind == ONNX_VIEW) return settle_view(c, v);
     if (v->kind == ONNX_NORMED) return settle_normed(c, v);
-    return onnx_fail(c, "reads '%s', which is %s: only the other nodes of its layer take that",
-                     onnx_clean(c->r->scratch, v->name), onnx_kind_name(v->kind));
+    const onnx_call maker = onnx_as_maker(c, v);
+    return onnx_fail(&maker,
+                     "its result, %s%s, is supported only as a part of layer normalisation or attention as "
+                     "exporters write them, which %s is not",
+                     onnx_kind_name(v->kind), onnx_chain_to(c->r, v),
+                     c->node && c->node != maker.node ? onnx_title(c->r->scratch, c->node)
+                                                      : "the model's output");
 }
