@@ -70,6 +70,7 @@ hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, s
                        file);
     if (!(*model)->graph)
         return hp_fail(err, HP_EDATA, "%s: no ONNX model: it has no graph; export it again", file);
+    HP_TRY(onnx_sort(arena, file, (*model)->graph, err));
     onnx_tie(arena, (*model)->graph);
     return HP_OK;
 }

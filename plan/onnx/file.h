@@ -20,6 +20,10 @@ void onnx_file_close(const void *data, size_t size);
 hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, size_t size,
                           Onnx__ModelProto **model, hp_error *err);
 
+/* Puts the nodes into topological order, each where the file has it unless it needs what comes later there. Errors: HP_EDATA:
+ * a cycle (order.c). */
+hp_status onnx_sort(hp_arena *arena, const char *file, Onnx__GraphProto *g, hp_error *err);
+
 /* A matrix that the file has once more, transposed, becomes a Transpose node of the first: exporters fold heads that
  * are tied to a table of ids (ties.c). */
 void onnx_tie(hp_arena *arena, Onnx__GraphProto *g);

@@ -75,6 +75,45 @@ static void of_function_of_a_tensor(onnx_writer *w) {
     onnx_write_output(w, "exp");
 }
 
+static Onnx__NodeProto *named(Onnx__NodeProto *n, const char *name) {
+    n->name = (char *)(uintptr_t)name;
+    return n;
+}
+
+/* Pixels that become channels, across axes: the convolution that reads them is not at fault. */
+static void of_a_regrouping(onnx_writer *w) {
+    onnx_write_integers(w, "to", 1, (const int64_t[]){4}, (const int64_t[]){1, 4, 8, 16});
+    named(onnx_write_node(w, "Reshape", "last to", "mixed"), "the_mix");
+    named(onnx_write_node(w, "Identity", "mixed", "same"), "the_copy");
+    named(onnx_write_node(w, "Relu", "same", "relu"), "the_reader");
+    onnx_write_output(w, "relu");
+}
+
+static void of_cut_channels(onnx_writer *w) {
+    onnx_write_integers(w, "to", 1, (const int64_t[]){6}, (const int64_t[]){1, 2, 4, 4, 4, 4});
+    named(onnx_write_node(w, "Reshape", "last to", "cut"), "the_cut");
+    named(onnx_write_node(w, "Transpose", "cut", "turned"), "the_turn");
+    onnx_write_ints(w, w->graph.node[w->graph.n_node - 1], "perm", 6, (const int64_t[]){0, 5, 1, 4, 3, 2});
+    named(onnx_write_node(w, "Relu", "turned", "relu"), "the_reader");
+    onnx_write_output(w, "relu");
+}
+
+static void of_a_second_output(onnx_writer *w) {
+    const int64_t two[2] = {2, 2};
+    Onnx__NodeProto *n = named(onnx_write_node(w, "MaxPool", "last", "pooled places"), "the_pool");
+    onnx_write_ints(w, n, "kernel_shape", 2, two);
+    named(onnx_write_node(w, "Cast", "places", "cast"), "the_cast");
+    onnx_write_int(w, w->graph.node[w->graph.n_node - 1], "to", 1);
+    onnx_write_output(w, "cast");
+}
+
+static void of_three_unknown(onnx_writer *w) {
+    onnx_write_node(w, "TopK", "last", "top");
+    onnx_write_node(w, "Frobnicate", "top", "frob");
+    onnx_write_node(w, "TopK", "frob", "again");
+    onnx_write_output(w, "again");
+}
+
 static void of_mode(onnx_writer *w) {
     for (size_t i = 0; i < w->graph.n_node; i++)
         if (strcmp(w->graph.node[i]->op_type, "Resize") == 0)
@@ -89,8 +128,8 @@ static void messages_name_the_node_and_the_fix(void **state) {
         {of_unknown_operator, {"node 'c1' (Frobnicate)", "not supported"}},
         {of_unknown_attribute, {"node 'c1' (Conv)", "attribute 'twist' is not supported"}},
         {of_bad_attribute, {"2 groups do not divide", "3 inputs"}},
-        {of_missing_input, {"nothing makes 'nowhere'", "export it again"}},
-        {of_cycle, {"reads 'last'", "not computed before it"}},
+        {of_missing_input, {"node 'c1' (Conv): nothing makes 'nowhere'", "export the model again"}},
+        {of_cycle, {"which is made of its own result", "a cycle"}},
         {of_two_images, {"'pixels' and 'second'", "make the others constants"}},
         {of_external_data, {"another file", "save_as_external_data=False"}},
         {of_short_data, {"constant 's.many'", "another number of elements"}},
@@ -100,6 +139,10 @@ static void messages_name_the_node_and_the_fix(void **state) {
         {of_no_output, {"no output", ""}},
         {of_name_twice, {"two things make 'c1'", ""}},
         {of_function_of_a_tensor, {"node 'exp' (Exp)", "only of constants"}},
+        {of_a_regrouping, {"node 'the_copy' (Identity)", "after node 'the_mix' (Reshape)"}},
+        {of_cut_channels, {"node 'the_turn' (Transpose)", "after node 'the_cut' (Reshape)"}},
+        {of_a_second_output, {"node 'the_pool' (MaxPool): its output 2, 'places'", ""}},
+        {of_three_unknown, {"node 'top' (TopK): this operator is not supported; nor", "read Frobnicate"}},
         {of_mode, {"mode 'cubic'", "nearest and linear are"}},
     };
     (void)state;
@@ -114,6 +157,7 @@ static void messages_name_the_node_and_the_fix(void **state) {
             if (!strstr(err.text, cases[i].says[k]))
                 fail_msg("'%s' does not say '%s'", err.text, cases[i].says[k]);
         assert_non_null(strstr(err.text, "dir/a_model.onnx: "));
+        assert_null(strstr(err.text, "the_reader"));
         hp_arena_free(a);
     }
 }
