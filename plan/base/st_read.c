@@ -4,6 +4,7 @@
 #include "plan/base/arena.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,6 +24,8 @@ struct hp_safetensors {
     const hp_st_tensor **by_name; /* the same, sorted by name */
     int n_note;
     hp_st_note *note;
+    const char *strip,
+        *prefix; /* names of callers begin with the first where the file's begin with the second */
 };
 
 const char *hp_st_printable(const char *name, char out[64]) {
@@ -169,13 +172,29 @@ static hp_status check_cover(hp_safetensors *st, hp_error *err) {
     return HP_OK;
 }
 
+/* A file of another kind is called what it is. */
+static hp_status fail_kind(const hp_safetensors *st, const char *else_why, hp_error *err) {
+    bool weights;
+    const char *kind = hp_file_kind(st->map, st->map_bytes, &weights);
+    const bool own = st->map_bytes > 8 && st->map[8] == '{';
+    if (!kind || own)
+        return hp_fail(err, HP_EDATA, "%s: %s; give weights as safetensors", st->path, else_why);
+    return hp_fail(err, HP_EDATA, "%s is %s; weights are read from safetensors%s", st->path, kind,
+                   weights ? ": in Python, safetensors.torch.save_file(state_dict, 'weights.safetensors')"
+                           : "");
+}
+
 static hp_status read_header(hp_safetensors *st, hp_error *err) {
     uint64_t length = 0;
     for (int i = 7; i >= 0; i--) length = length << 8 | st->map[i];
     if (length > HP_ST_MAX_HEADER || length > st->map_bytes - 8)
-        return hp_fail(err, HP_EDATA,
-                       "%s: a header of %llu bytes (at most %d, and inside the file); is it safetensors?",
-                       st->path, (unsigned long long)length, (int)HP_ST_MAX_HEADER);
+        return fail_kind(
+            st,
+            hp_arena_printf(
+                st->arena,
+                "a header of %llu bytes (at most %d, and inside the file): cut off or not safetensors",
+                (unsigned long long)length, (int)HP_ST_MAX_HEADER),
+            err);
     st->data = st->map + 8 + length;
     st->data_bytes = (int64_t)(st->map_bytes - 8 - length);
     json_error_t e;
@@ -183,8 +202,10 @@ static hp_status read_header(hp_safetensors *st, hp_error *err) {
     if (!json_is_object(root)) {
         char shown[64];
         json_decref(root);
-        return hp_fail(err, HP_EDATA, "%s: the header is not a JSON object (%s); is it safetensors?",
-                       st->path, root ? "another value" : hp_st_printable(e.text, shown));
+        return fail_kind(st,
+                         hp_arena_printf(st->arena, "the header is not a JSON object (%s): not safetensors",
+                                         root ? "another value" : hp_st_printable(e.text, shown)),
+                         err);
     }
     const hp_status s = read_entries(st, root, err);
     json_decref(root);
@@ -196,6 +217,7 @@ hp_status hp_safetensors_open(const char *path, hp_safetensors **out, hp_error *
     hp_safetensors *st = HP_NEW(arena, hp_safetensors, 1);
     st->arena = arena;
     st->path = hp_arena_strdup(arena, path);
+    st->strip = st->prefix = "";
     hp_status s = map_file(st, err);
     if (s == HP_OK) s = read_header(st, err);
     if (s == HP_OK) s = check_cover(st, err);
@@ -222,8 +244,32 @@ const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i) {
     return &st->tensor[i];
 }
 
+static bool begins_with(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+void hp_safetensors_use_prefix(hp_safetensors *st, const char *strip, const char *prefix) {
+    st->strip = hp_arena_strdup(st->arena, strip);
+    st->prefix = hp_arena_strdup(st->arena, prefix);
+}
+
+void hp_safetensors_prefix(const hp_safetensors *st, const char **strip, const char **prefix) {
+    *strip = st->strip;
+    *prefix = st->prefix;
+}
+
+const char *hp_safetensors_own_name(const hp_safetensors *st, const char *name) {
+    if (!begins_with(name, st->prefix)) return NULL;
+    const char *rest = name + strlen(st->prefix);
+    return *st->strip ? hp_arena_printf(st->arena, "%s%s", st->strip, rest) : rest;
+}
+
 const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name) {
-    const hp_st_tensor key = {.name = name}, *at = &key;
+    char full[1024];
+    if (!begins_with(name, st->strip)) return NULL;
+    const int n = snprintf(full, sizeof full, "%s%s", st->prefix, name + strlen(st->strip));
+    if (n < 0 || (size_t)n >= sizeof full) return NULL;
+    const hp_st_tensor key = {.name = full}, *at = &key;
     const hp_st_tensor **found = bsearch(&at, st->by_name, (size_t)st->n, sizeof *st->by_name, by_name);
     return found ? *found : NULL;
 }

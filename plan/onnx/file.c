@@ -59,9 +59,15 @@ static size_t budget_of(size_t file_bytes) {
 hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, size_t size,
                           Onnx__ModelProto **model, hp_error *err) {
     const char *why = NULL;
-    if (size > SIZE_MAX / 4 || !onnx_scan(&onnx__model_proto__descriptor, data, size, &why))
+    if (size > SIZE_MAX / 4 || !onnx_scan(&onnx__model_proto__descriptor, data, size, &why)) {
+        bool weights;
+        const char *kind = hp_file_kind(data, size, &weights);
+        if (kind)
+            return hp_fail(err, HP_EDATA, "%s: no ONNX model: it is %s%s", file, kind,
+                           weights ? "; export the network with torch.onnx.export or tf2onnx" : "");
         return hp_fail(err, HP_EDATA, "%s: no ONNX model: %s; export it again", file,
                        why ? why : "too large");
+    }
     budget b = {arena, budget_of(size)};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &b};
     *model = onnx__model_proto__unpack(&allocator, size, data);

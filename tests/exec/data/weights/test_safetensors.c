@@ -132,6 +132,28 @@ static void hostile_headers_are_refused_with_the_reason(void **state) {
     refused(scratch, "not a file");
 }
 
+/* Magic numbers of the formats' own documents. */
+static void other_kinds_of_files_are_called_what_they_are(void **state) {
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *says;
+    } files[] = {
+        {"SQLite format 3\0\20\0\1\1", 20, "an SQLite database"},
+        {"PK\3\4\24\0\0\0\0\0", 10, "a zip archive, as PyTorch's .pt and .pth"},
+        {"PK\3\4\24\0\0\0\0\0", 10, "safetensors.torch.save_file"},
+        {"\x80\2}q\0X\7\0\0\0", 10, "a pickle"},
+        {"\x89HDF\r\n\x1a\n\0\0", 10, "an HDF5 file"},
+        {"\x1f\x8b\x8\0\0\0\0\0\0\3", 10, "compressed with gzip"},
+        {"\x8\x8\x12\7pytorch:", 12, "an ONNX model, whose name should end in .onnx"},
+        {"epoch loss\n1 2.5\n", 17, "a text"},
+        {"\377\1\0\0\0\0\0\0{\"a\"", 12, "cut off"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        refused(scratch_write("kind", files[i].bytes, files[i].n), files[i].says);
+}
+
 static void more_tensors_than_the_limit_are_refused(void **state) {
     (void)state;
     enum { N = HP_ST_MAX_TENSORS + 2 };
@@ -262,6 +284,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(what_is_written_is_read_back),
         IN_SCRATCH(hostile_headers_are_refused_with_the_reason),
+        IN_SCRATCH(other_kinds_of_files_are_called_what_they_are),
         IN_SCRATCH(more_tensors_than_the_limit_are_refused),
         IN_SCRATCH(every_truncation_is_refused),
         IN_SCRATCH(every_flipped_byte_is_refused_or_well_formed),
