@@ -1,5 +1,6 @@
 /* main.c - hplan-exec: executes one rank of a plan. Rank 0 prints JSON lines; a failed run prints one
  * message. */
+#include "exec/data/weights/differences.h"
 #include "exec/run/bench_comm.h"
 #include "exec/run/check_speed.h"
 #include "exec/run/gather.h"
@@ -78,7 +79,17 @@ static void warn_left_out(const hp_job *job) {
                 job->options->data, (long long)n, n == 1 ? " is" : "s are", example);
 }
 
+/* Weights of a wrapped model: under which names they were found. */
+static void warn_prefix(const hp_job *job) {
+    if (job->comm->rank > 0 || !job->options->init) return;
+    hp_arena *a = hp_arena_new();
+    const char *note = hp_weights_prefix_note(a, job->options->init, job->plan.graph);
+    if (note) fprintf(stderr, "note: %s\n", note);
+    hp_arena_free(a);
+}
+
 static hp_status run_job(hp_job *job, hp_error *err) {
+    warn_prefix(job);
     warn_distorted(job);
     warn_left_out(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));

@@ -20,6 +20,13 @@ int hp_safetensors_count(const hp_safetensors *st);
 const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i); /* in the order of the data */
 const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name); /* or NULL; O(log n) */
 
+/* From now on a name that begins with `strip` is found as `prefix` and the rest of it: of files that wrappers wrote. Both are
+ * copied; "" and "": as it is. */
+void hp_safetensors_use_prefix(hp_safetensors *st, const char *strip, const char *prefix);
+void hp_safetensors_prefix(const hp_safetensors *st, const char **strip, const char **prefix);
+/* By which name the tensor that the file calls `name` is found; NULL: it is not under the prefix. */
+const char *hp_safetensors_own_name(const hp_safetensors *st, const char *name);
+
 /* Text of that key in __metadata__, or NULL. */
 const char *hp_safetensors_note(const hp_safetensors *st, const char *key);
 /* Drops the pages read so far from memory; they are read again on access. */

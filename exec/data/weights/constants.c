@@ -99,8 +99,11 @@ hp_status hp_constants_open(const hp_constants_options *o, hp_constants **out, h
 }
 
 /* The file is known to be the network's; only sizes may differ. */
-static hp_status open_other_size(hp_constants *c, hp_error *err) {
+static hp_status open_other_size(hp_constants *c, const hp_safetensors *as, hp_error *err) {
+    const char *strip, *prefix;
     HP_TRY(hp_safetensors_open(c->o.path, &c->st, err));
+    hp_safetensors_prefix(as, &strip, &prefix);
+    hp_safetensors_use_prefix(c->st, strip, prefix);
     for (int32_t i = 0; i < c->graph->n_param; i++) c->foreign[i] = !hp_stored_fits(c->st, c->graph, i);
     return HP_OK;
 }
@@ -111,7 +114,7 @@ hp_status hp_constants_open_as(const hp_constants *c, const hp_graph *graph, hp_
     hp_constants_options o = c->o;
     o.graph = graph;
     hp_constants *other = start(&o);
-    return finish(other, o.path ? open_other_size(other, err) : HP_OK, out);
+    return finish(other, o.path ? open_other_size(other, c->st, err) : HP_OK, out);
 }
 
 void hp_constants_release(hp_constants *c) {

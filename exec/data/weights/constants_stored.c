@@ -23,11 +23,10 @@ static hp_status compare(const hp_constants *c, const hp_quantised_info *info, h
     char net[64];
     return hp_fail(
         err, HP_EDATA,
-        "%s is a quantised %s and does not fit the int8 program of %s with %d classes: %s%s (%d in "
-        "all); plan with --prec int8 for its network and float layers, or make it again with `hplan "
+        "%s is a quantised %s and does not fit the int8 program of %s with %d classes: %s (%d in all); "
+        "plan with --prec int8 for its network and float layers, or make it again with `hplan "
         "quantize`",
-        c->o.path, hp_st_printable(info->net, net), c->graph->net, c->graph->classes, d.text,
-        hp_differences_ellipsis(&d), d.n);
+        c->o.path, hp_st_printable(info->net, net), c->graph->net, c->graph->classes, d.text, d.n);
 }
 
 static hp_status read_qparam(hp_constants *c, int tensor, hp_error *err) {
