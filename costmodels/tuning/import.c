@@ -151,7 +151,6 @@ hp_status hp_import_add(hp_import *i, double bytes, double seconds, hp_error *er
 /* --- a text --- */
 
 static hp_status take_line(hp_import *i, char *line, hp_error *err) {
-    line += strspn(line, " \t");
     for (const import_tool *const *t = tools; *t; t++) {
         if (!(*t)->begins(line)) continue;
         if (i->tool != *t || i->table) { /* a run after another */
@@ -165,7 +164,7 @@ static hp_status take_line(hp_import *i, char *line, hp_error *err) {
 }
 
 hp_status hp_import_text(hp_import *i, const char *text, const char *where, const char *date, hp_error *err) {
-    char *rest = hp_arena_strdup(i->arena, text);
+    const import_lines l = hp_import_lines(i->arena, text, tools);
     const int before = i->n;
     const bool left_out = *i->left_out;
     i->where = where;
@@ -173,11 +172,17 @@ hp_status hp_import_text(hp_import *i, const char *text, const char *where, cons
     i->line = 0;
     i->tool = NULL;
     i->table = false;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+    for (int k = 0; k < l.n; k++) {
         i->line++;
-        HP_TRY(take_line(i, line, err));
+        HP_TRY(take_line(i, l.line[k], err));
     }
     if (i->n > before || left_out != (bool)*i->left_out) return HP_OK;
+    if (l.n_form > 0)
+        return hp_fail(
+            err, HP_EDATA,
+            "%.200s holds no times: it has the title of a table, but no row under it that begins as "
+            "the title does ('%.40s') and has a size above 0",
+            where, l.form[0]);
     return hp_fail(err, HP_EDATA,
                    "%.200s holds no times of nccl-tests or hplan bench comm ('# size count type redop ... "
                    "time algbw busbw') nor of the "

@@ -12,6 +12,29 @@ static bool is_title(const char *line) {
     return line[0] == '#' && strstr(line, " size ") && strstr(line, " algbw") && strstr(line, " time");
 }
 
+/* The word `name` from `line` on; NULL: it has none. */
+static const char *find_word(const char *line, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *at = line; (at = strstr(at, name)); at += n)
+        if ((at == line || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+            (!at[n] || isspace((unsigned char)at[n])))
+            return at;
+    return NULL;
+}
+
+static bool follows_mark(const char *line, const char *at) {
+    while (at > line && isblank((unsigned char)at[-1])) at--;
+    return at > line && at[-1] == '#';
+}
+
+/* Behind a '#', or where that was lost before a count, so that it is no sentence. */
+static const char *nccl_title(const char *line) {
+    const char *size = find_word(line, "size"), *time = size ? find_word(size, "time") : NULL;
+    if (!time || !find_word(time, "algbw")) return NULL;
+    const char *next = size + 4 + strspn(size + 4, " \t");
+    return follows_mark(line, size) || strncmp(next, "count ", 6) == 0 ? size : NULL;
+}
+
 /* The word that ends in "_perf" without that end: "all_reduce"; false: none. */
 static bool find_program(const char *line, char *out, size_t n) {
     const char *end = strstr(line, "_perf"), *begin = end;
@@ -195,14 +218,34 @@ static void begin_section(hp_import *i) {
     snprintf(i->s.tool, sizeof i->s.tool, "nccl-tests");
 }
 
+/* A row, but for what stands before it. */
+static bool ends_in_row(const hp_import *i, const char *line) {
+    char copy[400], *word[2 * MOST_WORDS];
+    double size, us;
+    snprintf(copy, sizeof copy, "%s", line);
+    const int n = hp_import_words(copy, word, 2 * MOST_WORDS);
+    if (n <= i->column[COLUMNS]) return false;
+    char *const *own = &word[n - i->column[COLUMNS]];
+    return hp_import_number(own[i->column[SIZE]], &size) && size > 0 && time_of(own, i->column[TIME], &us) &&
+           i->column[ALGBW] >= 0 && columns_agree(i, own, size, us);
+}
+
 static hp_status nccl_line(hp_import *i, char *line, hp_error *err) {
     if (!*i->s.tool) begin_section(i);
     read_program(i, line);
     if (is_title(line)) return read_title(i, line, err);
     if (*line == '#' || strstr(line, "NCCL version ")) return read_comment(i, line, err);
-    if (!i->table || i->s.left_out || !isdigit((unsigned char)*line)) return HP_OK;
+    if (!i->table || i->s.left_out) return HP_OK;
+    if (!isdigit((unsigned char)*line) && !ends_in_row(i, line)) return HP_OK;
+    if (!isdigit((unsigned char)*line))
+        return hp_import_bad(i, "a row, but what stands before it does not stand before its title", line,
+                             err);
     HP_TRY(find_op(i, line, err));
     return read_row(i, line, err);
 }
 
-const import_tool hp_import_nccl_tests = {nccl_begins, nccl_line};
+static const char *const comments[] = {
+    "Rank ",         "nThread ",          "nccl-tests version ", "Out of bounds values ",
+    "NCCL version ", "hplan bench comm ", "back end ",           NULL};
+
+const import_tool hp_import_nccl_tests = {nccl_begins, nccl_line, nccl_title, comments};

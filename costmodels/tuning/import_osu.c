@@ -82,6 +82,19 @@ static hp_status read_title(hp_import *i, const char *line, hp_error *err) {
     return HP_OK;
 }
 
+/* Of "Size   Avg Latency(us)", "Avg Latency(us)" of a barrier: where it begins. */
+static const char *osu_title(const char *line) {
+    static const char *const values[] = {"Avg Latency(us)", "Latency (us)", "Bandwidth (MB/s)"};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        const char *begin = strstr(line, values[k]), *end = begin;
+        if (!begin) continue;
+        while (end > line && isblank((unsigned char)end[-1])) end--;
+        if (end - line >= 4 && strncmp(end - 4, "Size", 4) == 0) return end - 4;
+        return k == 0 || (end > line && end[-1] == '#') ? begin : NULL;
+    }
+    return NULL;
+}
+
 /* The first words of a row; those after them are numbers too, or say whether results were right. */
 static hp_status check_rest(const hp_import *i, char *const *word, int first, int n, hp_error *err) {
     double v;
@@ -101,7 +114,8 @@ static hp_status read_row(hp_import *i, const char *line, hp_error *err) {
     snprintf(copy, sizeof copy, "%s", line);
     const int n = hp_import_words(copy, word, MOST_WORDS);
     if (n <= at) return hp_import_bad(i, "expected a size and a value", line, err);
-    if (at && (!hp_import_number(word[0], &size) || size < 0))
+    if (at &&
+        (!hp_import_number(word[0], &size) || size < 0 || strspn(word[0], "0123456789") != strlen(word[0])))
         return hp_import_bad(i, "expected a size in bytes", word[0], err);
     if (!hp_import_number(word[at], &value) || value <= 0)
         return hp_import_bad(i, "expected a value above 0", word[at], err);
@@ -120,4 +134,6 @@ static hp_status osu_line(hp_import *i, char *line, hp_error *err) {
     return i->table && isdigit((unsigned char)*line) ? read_row(i, line, err) : HP_OK;
 }
 
-const import_tool hp_import_osu = {osu_begins, osu_line};
+static const char *const comments[] = {"OSU MPI", NULL};
+
+const import_tool hp_import_osu = {osu_begins, osu_line, osu_title, comments};

@@ -46,8 +46,21 @@ struct hp_import {
 typedef struct import_tool {
     bool (*begins)(const char *line); /* is this one of its lines before a table? */
     hp_status (*line)(hp_import *i, char *line, hp_error *err);
+    const char *(*title)(
+        const char *line);       /* where the title of its tables begins in the line; NULL: it has none */
+    const char *const *comments; /* how its other lines of interest begin after their '#'; ends in NULL */
 } import_tool;
 extern const import_tool hp_import_nccl_tests, hp_import_osu;
+
+/* A text in lines, without what a log put before them. */
+typedef struct import_lines {
+    char **line;
+    int n;
+    const char *form[16]; /* of what stood before titles */
+    int n_form;
+} import_lines;
+/* tools: ends in NULL. */
+import_lines hp_import_lines(hp_arena *arena, const char *text, const import_tool *const *tools);
 
 /* A comment of `hplan bench comm`; others are passed over. */
 hp_status hp_import_hplan(hp_import *i, const char *line, hp_error *err);
