@@ -233,7 +233,7 @@ int cmd_import(int argc, char **argv) {
         .option = list,
         .usage = "MODEL.onnx -o MODEL.db",
         .doc =
-            "Reads an ONNX model, opsets 7 to 21, and writes what hplan needs of it: its structure as "
+            "Reads an ONNX model, opsets 7 to 24, and writes what hplan needs of it: its structure as "
             "MODEL.db, for "
             "any image size, and its weights as MODEL.safetensors. With -o Q.safetensors, of a quantised "
             "model (QLinearConv; QuantizeLinear and DequantizeLinear): its integers, scales and zero points "

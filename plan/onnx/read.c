@@ -171,7 +171,9 @@ static hp_status check_node(const onnx_call *c) {
     if (c->n_in < c->op->least || c->n_in > c->op->most)
         return onnx_fail(c, "has %d inputs; %d to %d are expected", c->n_in, c->op->least, c->op->most);
     if (c->r->opset < c->op->since)
-        return onnx_fail(c, "as of opset %" PRId64 " is not supported: export with opset 13", c->r->opset);
+        return onnx_fail(c,
+                         "is read from opset %d on, the model is of %" PRId64 ": export it with a newer one",
+                         c->op->since, c->r->opset);
     if (c->node->n_output < 1 || !*c->node->output[0]) return onnx_fail(c, "its first output has no name");
     return onnx_check_attributes(c);
 }
@@ -240,10 +242,10 @@ static hp_status read_graph(onnx_reader *r, const Onnx__GraphProto *g, int image
 }
 
 static hp_status check_model(const onnx_reader *r, const Onnx__ModelProto *m) {
-    enum { NEWEST = 21 };
+    enum { NEWEST = 24 };
     if (r->opset < 1 || r->opset > NEWEST)
-        return hp_fail(r->err, HP_EDATA, "%s: opset %" PRId64 " is not supported: export with opset 13",
-                       r->file, r->opset);
+        return hp_fail(r->err, HP_EDATA, "%s: opset %" PRId64 " is not supported: export with opset 13 to %d",
+                       r->file, r->opset, NEWEST);
     if (m->n_functions)
         return hp_fail(r->err, HP_EDATA,
                        "%s: models with functions of their own are not supported: inline them", r->file);

@@ -139,10 +139,10 @@ hp_status onnx_term_attention(onnx_call *c, onnx_value *const *in, bool *fits) {
     (void)fits;
     if (!onnx_heads_pair(c->r, &t->x, &t->keys, &q, &k) || values->n_dim != q.x->n_dim ||
         !onnx_heads_read(c->r, values, values->n_dim - 2, values->n_dim - 1, &v) ||
-        !onnx_heads_alike(&q, &v) || !onnx_heads_ordered(&k, &v))
+        !onnx_heads_alike(&q, &v) || k.n != v.n || !onnx_heads_ordered(&k, &v))
         return onnx_fail(c, "%s", not_attention);
     hp_layer l = {
-        .op = HP_ATTENTION, .n_in = 3, .groups = (int32_t)q.n, .kv_heads = (int32_t)q.n, .causal = t->causal};
+        .op = HP_ATTENTION, .n_in = 3, .groups = (int32_t)q.n, .kv_heads = (int32_t)k.n, .causal = t->causal};
     HP_TRY(tensor_of(c, &q, "q", &l.in[0]));
     HP_TRY(onnx_scaled(c, l.in[0], t->factor * sqrt((double)q.width), &l.in[0]));
     HP_TRY(tensor_of(c, &k, "k", &l.in[1]));

@@ -58,10 +58,23 @@ static bool same_dim(const onnx_view *a, const onnx_view *b, int d, int e) {
     return same;
 }
 
+/* The same parts but for channels, which are of heads. */
+static bool same_but_heads(const onnx_heads *a, const onnx_heads *b, int d) {
+    const onnx_parts p = onnx_view_parts(&a->view, d), q = onnx_view_parts(&b->view, d);
+    int i = 0, k = 0;
+    for (;; i++, k++) {
+        while (i < p.n && p.part[i].axis == HP_AXIS_C) i++;
+        while (k < q.n && q.part[k].axis == HP_AXIS_C) k++;
+        if (i == p.n || k == q.n) return i == p.n && k == q.n;
+        if (p.part[i].axis != q.part[k].axis || p.part[i].extent != q.part[k].extent) return false;
+    }
+}
+
 bool onnx_heads_alike(const onnx_heads *a, const onnx_heads *b) {
-    bool same = a->x->n_dim == b->x->n_dim && a->n == b->n && a->width == b->width;
-    for (int d = 0; d < a->x->n_dim - 2 && same; d++)
-        same = a->x->dim[d] == b->x->dim[d] && same_dim(&a->view, &b->view, d, d);
+    bool same = a->x->n_dim == b->x->n_dim && b->n > 0 && a->n % b->n == 0 && a->width == b->width;
+    for (int d = 0; same && d < a->x->n_dim - 2; d++)
+        same = a->n == b->n ? a->x->dim[d] == b->x->dim[d] && same_dim(&a->view, &b->view, d, d)
+                            : same_but_heads(a, b, d);
     for (int axis = 0; axis < HP_AXES; axis++) same &= a->view.roll[axis] == b->view.roll[axis];
     return same;
 }

@@ -18,7 +18,7 @@ bool onnx_heads_read(const onnx_reader *r, const onnx_value *x, int rows, int co
 /* Queries and keys that fit. */
 bool onnx_heads_pair(const onnx_reader *r, const onnx_value *x, const onnx_value *keys, onnx_heads *q,
                      onnx_heads *k);
-/* The same samples, heads and windows in the same order? */
+/* The same samples and windows in the same order, and heads of the same width, b's shared by one or more of a's? */
 bool onnx_heads_alike(const onnx_heads *a, const onnx_heads *b);
 /* Are the tokens of both in the same order? */
 bool onnx_heads_ordered(const onnx_heads *a, const onnx_heads *b);

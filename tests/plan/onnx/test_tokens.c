@@ -83,22 +83,36 @@ static void assert_same_param(const hp_param *p, const float *data, const hp_par
             fail_msg("%s: element %d is %g, not %g", p->name, (int)i, (double)data[i], (double)wanted[i]);
 }
 
+static void assert_built_in(const struct net *net, tokens_spelling s) {
+    hp_arena *a = hp_arena_new();
+    const hp_graph *g = built(a, net);
+    const float *const *param = drawn_params(a, g);
+    onnx_writer w = tokens_model(a, g, param, s);
+    const hp_onnx_model m = parsed(&w);
+    assert_int_equal(m.graph->n_layer, g->n_layer);
+    assert_int_equal(m.graph->n_param, g->n_param);
+    for (int l = 0; l < g->n_layer; l++) assert_same_layer(m.graph, g, l);
+    for (int p = 0; p < g->n_param; p++)
+        assert_same_param(&m.graph->param[p], m.param[p].data, &g->param[p], param[p]);
+    hp_arena_free(a);
+}
+
 static void every_spelling_is_the_built_in_network(void **state) {
     (void)state;
     for (size_t n = 0; n < sizeof nets / sizeof nets[0]; n++)
-        for (unsigned bits = 0; bits < nets[n].spellings; bits++) {
-            hp_arena *a = hp_arena_new();
-            const hp_graph *g = built(a, &nets[n]);
-            const float *const *param = drawn_params(a, g);
-            onnx_writer w = tokens_model(a, g, param, tokens_spelling_of(bits));
-            const hp_onnx_model m = parsed(&w);
-            assert_int_equal(m.graph->n_layer, g->n_layer);
-            assert_int_equal(m.graph->n_param, g->n_param);
-            for (int l = 0; l < g->n_layer; l++) assert_same_layer(m.graph, g, l);
-            for (int p = 0; p < g->n_param; p++)
-                assert_same_param(&m.graph->param[p], m.param[p].data, &g->param[p], param[p]);
-            hp_arena_free(a);
-        }
+        for (unsigned bits = 0; bits < nets[n].spellings; bits++)
+            assert_built_in(&nets[n], tokens_spelling_of(bits));
+}
+
+static void the_operator_of_opset_23_is_the_same(void **state) {
+    (void)state;
+    for (int n = 0; n < 2; n++)
+        for (unsigned bits = 0; bits < 18; bits++)
+            assert_built_in(&nets[n], (tokens_spelling){.norm_op = true,
+                                                        .batch = bits % 3 ? 3 : 0,
+                                                        .split = bits & 1 ? SPLIT_SLICES : SPLIT_SPLIT,
+                                                        .mask = (tokens_mask)(bits % MASKS),
+                                                        .fused = bits / 9 ? FUSED_HEADS : FUSED_FLAT});
 }
 
 /* The database's model, which has no weights. */
@@ -215,8 +229,91 @@ static void what_is_no_transformer_is_refused_at_its_node(void **state) {
     }
 }
 
+/* --- of the operator of opset 23 --- */
+
+static void softcap(onnx_writer *w, Onnx__NodeProto *n) {
+    Onnx__AttributeProto *a =
+        onnx_write_attribute(w, n, "softcap", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    a->has_f = 1;
+    a->f = 30;
+}
+
+/* Seven inputs: keys of earlier steps after the mask, or lengths after these. */
+static void give_input(Onnx__NodeProto *n, size_t at) {
+    static char nothing[] = "";
+    static char *inputs[7];
+    for (size_t i = 0; i < 7; i++) inputs[i] = i < 3 ? n->input[i] : i == at ? n->input[1] : nothing;
+    n->input = inputs;
+    n->n_input = 7;
+}
+
+static void past_key(onnx_writer *w, Onnx__NodeProto *n) {
+    (void)w;
+    give_input(n, 4);
+}
+
+static void lengths(onnx_writer *w, Onnx__NodeProto *n) {
+    (void)w;
+    give_input(n, 6);
+}
+
+static void odd_heads(onnx_writer *w, Onnx__NodeProto *n) {
+    (void)w;
+    n->attribute[0]->i = 5;
+}
+
+static void no_heads(onnx_writer *w, Onnx__NodeProto *n) {
+    (void)w;
+    n->n_attribute = 0;
+}
+
+static void read_scores(onnx_writer *w, Onnx__NodeProto *n) {
+    static char y[] = "y", nothing[] = "", scores[] = "the_scores";
+    static char *outputs[4] = {y, nothing, nothing, scores};
+    n->output = outputs;
+    n->n_output = 4;
+    onnx_write_node(w, "Relu", "the_scores", "of_scores");
+    onnx_write_output(w, "of_scores");
+}
+
+static void other_opset(onnx_writer *w, Onnx__NodeProto *n) {
+    (void)n;
+    w->opset.version = 22;
+}
+
+static void what_the_operator_has_beside_is_refused_by_name(void **state) {
+    static const struct {
+        change_fn *change;
+        const char *says;
+    } cases[] = {{softcap, "attribute softcap = 30 is not supported"},
+                 {past_key, "its input past_key is not supported"},
+                 {lengths, "its input nonpad_kv_seqlen is not supported"},
+                 {odd_heads, "= 5 does not divide"},
+                 {no_heads, "or 3 and the attribute q_num_heads"},
+                 {read_scores, "its output 4, 'the_scores', is not supported"},
+                 {other_opset, "is read from opset 23 on, the model is of 22"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hp_arena *a = hp_arena_new();
+        const hp_graph *g = built(a, &nets[0]);
+        onnx_writer w =
+            tokens_model(a, g, drawn_params(a, g), (tokens_spelling){.norm_op = true, .fused = FUSED_FLAT});
+        hp_onnx_model m;
+        hp_error err = {0};
+        size_t n = 0;
+        while (strcmp(w.graph.node[n]->op_type, "Attention") != 0) n++;
+        cases[i].change(&w, w.graph.node[n]);
+        assert_int_equal(read_model(&w, &m, &err), HP_EDATA);
+        if (!strstr(err.text, "(Attention)") || !strstr(err.text, cases[i].says))
+            fail_msg("%s: %s", cases[i].says, err.text);
+        hp_arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_spelling_is_the_built_in_network),
+                                       cmocka_unit_test(the_operator_of_opset_23_is_the_same),
+                                       cmocka_unit_test(what_the_operator_has_beside_is_refused_by_name),
                                        cmocka_unit_test(a_database_holds_transformers),
                                        cmocka_unit_test(what_is_no_transformer_is_refused_at_its_node)};
     return cmocka_run_group_tests(tests, NULL, NULL);

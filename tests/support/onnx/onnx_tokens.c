@@ -231,9 +231,45 @@ static const char *masked(writing *o, const char *scores, int64_t n) {
     return y;
 }
 
+/* What is seen: by the attribute, as truths or as what is added. */
+static const char *seen(writing *o, int64_t n) {
+    const char *mask = spell_fresh(o);
+    float *low = HP_NEW(o->w.arena, float, n *n);
+    unsigned char *truth = HP_NEW(o->w.arena, unsigned char, n *n);
+    for (int64_t i = 0; i < n * n; i++) {
+        truth[i] = i % n <= i / n;
+        low[i] = truth[i] ? 0 : -INFINITY;
+    }
+    if (o->s.mask == MASK_ADD) return spell_floats(o, 2, (const int64_t[2]){n, n}, low);
+    onnx_write_bytes(&o->w, mask, ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, 2, (const int64_t[2]){n, n}, truth,
+                     (size_t)(n * n));
+    return mask;
+}
+
+/* Attention of opset 23. */
+static void write_fused(writing *o, const hp_layer *l) {
+    const int64_t n = o->g->tensor[l->out].h;
+    const bool flat = o->s.fused == FUSED_FLAT, attribute = o->s.mask == MASK_WHERE_HIDDEN;
+    const char *x = spell_value(o, o->g->layer[o->g->tensor[l->in[0]].producer].in[0]), *part[3];
+    split(o, spell_joined(o, l, x), spell_channels(o, l->out), part);
+    for (int k = 0; k < 3 && !flat; k++) part[k] = cut_heads(o, part[k], l);
+    const char *y = flat ? spell_value(o, l->out) : spell_fresh(o),
+               *mask = l->causal && !attribute ? seen(o, n) : "";
+    Onnx__NodeProto *node = onnx_write_node(
+        &o->w, "Attention", hp_arena_printf(o->w.arena, "%s %s %s %s", part[0], part[1], part[2], mask), y);
+    if (flat) onnx_write_int(&o->w, node, "q_num_heads", l->groups);
+    if (flat) onnx_write_int(&o->w, node, "kv_num_heads", l->groups);
+    if (l->causal && attribute) onnx_write_int(&o->w, node, "is_causal", 1);
+    if (!flat) join_heads(o, y, l, false);
+}
+
 static void write_attention(writing *o, const hp_layer *l) {
     if (l->kh > 0) {
         spell_windows(o, l);
+        return;
+    }
+    if (o->s.fused) {
+        write_fused(o, l);
         return;
     }
     const int64_t c = spell_channels(o, l->out), n = o->g->tensor[l->out].h;
@@ -401,7 +437,7 @@ onnx_writer tokens_model(hp_arena *a, const hp_graph *g, const float *const *par
                                                         [HP_SUM] = write_sum,
                                                         [HP_MERGE] = spell_merge,
                                                         [HP_ADAPTPOOL] = write_pool};
-    writing o = {onnx_writer_start(a, s.norm_op ? 17 : 13), g, param, s, 0};
+    writing o = {onnx_writer_start(a, s.fused ? 23 : s.norm_op ? 17 : 13), g, param, s, 0};
     for (int l = 0; l < g->n_layer; l++)
         if (!is_part(g, &g->layer[l])) writers[g->layer[l].op](&o, &g->layer[l]);
     onnx_write_output(&o.w, spell_value(&o, g->layer[g->n_layer - 1].out));

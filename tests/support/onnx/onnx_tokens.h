@@ -8,6 +8,8 @@
 typedef enum tokens_split { SPLIT_SLICES, SPLIT_SPLIT, SPLIT_GATHERS, SPLITS } tokens_split;
 typedef enum tokens_mask { MASK_WHERE_HIDDEN, MASK_WHERE_SEEN, MASK_ADD, MASKS } tokens_mask;
 
+typedef enum tokens_fused { FUSED_NOT, FUSED_HEADS, FUSED_FLAT, FUSEDS } tokens_fused;
+
 typedef struct tokens_spelling {
     int batch;    /* 0: open */
     bool norm_op; /* LayerNormalization, or its nine nodes */
@@ -18,6 +20,7 @@ typedef struct tokens_spelling {
     bool slices_a_token; /* the class token by Slice and Squeeze, or by Gather */
     tokens_split split;  /* how queries, keys and values are made of one product */
     tokens_mask mask;
+    tokens_fused fused; /* Attention of opset 23 */
 } tokens_spelling;
 
 /* The spelling that these bits choose; any number does. */
