@@ -183,7 +183,9 @@ struct onnx_op {
 #undef READ
 #undef FOLD
 #undef BOTH
-const onnx_op *onnx_find_op(const char *domain, const char *name); /* NULL: unknown */
+const onnx_op *onnx_op_of(const Onnx__NodeProto *n); /* NULL: unknown */
+/* Are the operators of all needed nodes known? Errors: HP_EDATA with the first that is not, and the names of others. */
+hp_status onnx_check_operators(onnx_reader *r, const bool *needed);
 
 /* Formats "model.onnx: node 'conv1' (Conv): " and the message; returns HP_EDATA. */
 hp_status onnx_fail(const onnx_call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -105,41 +105,6 @@ static hp_status mark_needed(onnx_reader *r, const Onnx__GraphProto *g, bool *ne
 
 /* --- nodes --- */
 
-static const onnx_op *op_of(const Onnx__NodeProto *n) {
-    const bool standard = !n->domain || strcmp(n->domain, "ai.onnx") == 0;
-    return onnx_find_op(standard ? "" : n->domain, n->op_type ? n->op_type : "");
-}
-
-/* Other operators that are not supported, so that one message names them all: ", nor are Tile, TopK". */
-static const char *others_unknown(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed,
-                                  size_t from) {
-    enum { MOST = 8 };
-    onnx_names seen = {.arena = r->scratch};
-    const char *text = "";
-    bool added;
-    onnx_names_add(&seen, g->node[from]->op_type, &added);
-    for (size_t n = from + 1; n < g->n_node && seen.n <= MOST; n++) {
-        if (!needed[n] || op_of(g->node[n])) continue;
-        onnx_names_add(&seen, g->node[n]->op_type ? g->node[n]->op_type : "?", &added);
-        if (added)
-            text = hp_arena_printf(r->scratch, "%s%s%s", text, seen.n > 2 ? ", " : "; nor does hplan read ",
-                                   onnx_clean(r->scratch, seen.name[seen.n - 1]));
-    }
-    return text;
-}
-
-static hp_status check_operators(onnx_reader *r, const Onnx__GraphProto *g, const bool *needed) {
-    for (size_t n = 0; n < g->n_node; n++) {
-        if (!needed[n] || op_of(g->node[n])) continue;
-        const onnx_call c = {.r = r, .node = g->node[n]};
-        const char *domain = g->node[n]->domain ? g->node[n]->domain : "";
-        if (!g->node[n]->op_type || !*g->node[n]->op_type) return onnx_fail(&c, "it has no operator");
-        return onnx_fail(&c, "this operator%s%s is not supported%s", *domain ? " of domain " : "",
-                         onnx_clean(r->scratch, domain), others_unknown(r, g, needed, n));
-    }
-    return HP_OK;
-}
-
 /* Sets the call's inputs; *constant: none of them is a tensor. */
 static hp_status collect_inputs(onnx_call *c, bool *constant) {
     onnx_reader *r = c->r;
@@ -179,7 +144,7 @@ static hp_status check_node(const onnx_call *c) {
 }
 
 static hp_status read_node(onnx_reader *r, const Onnx__NodeProto *node) {
-    onnx_call c = {.r = r, .node = node, .op = op_of(node), .n_in = (int)node->n_input};
+    onnx_call c = {.r = r, .node = node, .op = onnx_op_of(node), .n_in = (int)node->n_input};
     bool constant;
     HP_TRY(check_node(&c));
     HP_TRY(collect_inputs(&c, &constant));
@@ -230,7 +195,7 @@ static hp_status read_graph(onnx_reader *r, const Onnx__GraphProto *g, int image
     bool *needed = HP_NEW(r->scratch, bool, g->n_node + 1);
     HP_TRY(name_values(r, g));
     HP_TRY(mark_needed(r, g, needed));
-    HP_TRY(check_operators(r, g, needed));
+    HP_TRY(onnx_check_operators(r, needed));
     HP_TRY(onnx_read_image(r, g, needed, image_h, image_w, m));
     for (size_t n = 0; n < g->n_node; n++)
         if (needed[n]) HP_TRY(read_node(r, g->node[n]));
@@ -241,14 +206,11 @@ static hp_status read_graph(onnx_reader *r, const Onnx__GraphProto *g, int image
     return HP_OK;
 }
 
-static hp_status check_model(const onnx_reader *r, const Onnx__ModelProto *m) {
+static hp_status check_model(const onnx_reader *r) {
     enum { NEWEST = 24 };
     if (r->opset < 1 || r->opset > NEWEST)
         return hp_fail(r->err, HP_EDATA, "%s: opset %" PRId64 " is not supported: export with opset 13 to %d",
                        r->file, r->opset, NEWEST);
-    if (m->n_functions)
-        return hp_fail(r->err, HP_EDATA,
-                       "%s: models with functions of their own are not supported: inline them", r->file);
     return HP_OK;
 }
 
@@ -287,7 +249,7 @@ hp_status hp_onnx_parse(hp_arena *arena, const char *name, const void *data, siz
     if (s == HP_OK) {
         r.model = m;
         r.opset = model->opset = opset_of(m);
-        s = check_model(&r, m);
+        s = check_model(&r);
     }
     if (s == HP_OK) s = read_either_way(&r, m->graph, image_h, image_w, model);
     hp_arena_free(scratch);

@@ -107,6 +107,15 @@ static void of_a_second_output(onnx_writer *w) {
     onnx_write_output(w, "cast");
 }
 
+static void of_a_function(onnx_writer *w) {
+    static Onnx__FunctionProto f, *list[1] = {&f};
+    onnx__function_proto__init(&f);
+    f.name = (char *)(uintptr_t) "Relu"; /* goes before the operator */
+    f.domain = (char *)(uintptr_t) "";
+    w->model.functions = list;
+    w->model.n_functions = 1;
+}
+
 static void of_three_unknown(onnx_writer *w) {
     onnx_write_node(w, "TopK", "last", "top");
     onnx_write_node(w, "Frobnicate", "top", "frob");
@@ -142,6 +151,7 @@ static void messages_name_the_node_and_the_fix(void **state) {
         {of_a_regrouping, {"node 'the_copy' (Identity)", "after node 'the_mix' (Reshape)"}},
         {of_cut_channels, {"node 'the_turn' (Transpose)", "after node 'the_cut' (Reshape)"}},
         {of_a_second_output, {"node 'the_pool' (MaxPool): its output 2, 'places'", ""}},
+        {of_a_function, {"(Relu): is a function of the model", "inline it"}},
         {of_three_unknown, {"node 'top' (TopK): this operator is not supported; nor", "read Frobnicate"}},
         {of_mode, {"mode 'cubic'", "nearest and linear are"}},
     };
