@@ -346,7 +346,7 @@ def resized(scale=None, sizes=None, **more):
 
 MODELS = [
     # activations
-    ("clip 0..6", 13, between(lambda n, x: n.op("Clip", x, n.const(0.), n.const(6.)))),
+    ("swish of opset 24", 24, act("Swish")),
     ("leaky relu", 16, act("LeakyRelu", alpha=.1)),
     ("prelu, a slope per channel", 16, between(lambda n, x: n.op("PRelu", x, n.drawn(8, 1, 1, size=.4)))),
     ("elu", 13, act("Elu", alpha=.7)),

@@ -209,3 +209,11 @@ hp_status onnx_read_softmax(onnx_call *c) {
     onnx_result_like(c, y, x);
     return HP_OK;
 }
+
+/* Of opset 24: x sigmoid(alpha x). */
+hp_status onnx_read_swish(onnx_call *c) {
+    double alpha = 1;
+    HP_TRY(onnx_attr_float(c, "alpha", &alpha));
+    if (alpha != 1) return onnx_fail(c, "attribute alpha = %g is not supported: only 1", alpha);
+    return plain_act(c, HP_ACT_SILU);
+}
