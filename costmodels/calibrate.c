@@ -6,6 +6,7 @@
 #include "costmodels/calibrate.h"
 
 #include "costmodels/fit.h"
+#include "costmodels/line.h"
 #include "costmodels/link_fit.h"
 #include "costmodels/samples.h"
 #include "costmodels/speed.h"
@@ -224,7 +225,8 @@ static void add_to_family(families *f, const hp_sample_row *s) {
 /* Compares a task of a data-parallel run with its duration alone. */
 static void add_contended(families *f, const hp_cost_table *t, const hp_sample_row *s) {
     hp_measured_line alone;
-    if (s->tiles || s->node_ranks < 2 || !hp_rows_compute(t, s->class, s->key, s->size, &alone) || alone.far)
+    if (s->tiles || s->node_ranks < 2 || !hp_rows_compute(t, s->class, s->key, s->size, &alone) ||
+        alone.outside > HP_FAR_OCTAVES)
         return;
     family *a = find_family(f, s);
     a->measured_s += s->seconds;
@@ -236,7 +238,15 @@ static void add_contended(families *f, const hp_cost_table *t, const hp_sample_r
 static void add_fit_row(hp_cost_table *t, const family *f) {
     hp_fit fit;
     if (!hp_fit_work(f->sample, f->n, &fit)) return;
-    double x[3] = {0, 1, 2}, y[3] = {fit.launch_s, fit.flops_per_s, fit.bytes_per_s};
+    double x[HP_FIT_FIELDS], y[HP_FIT_FIELDS] = {[HP_FIT_LAUNCH] = fit.launch_s,
+                                                 [HP_FIT_FLOPS] = fit.flops_per_s,
+                                                 [HP_FIT_BYTES] = fit.bytes_per_s,
+                                                 [HP_FIT_LEAST] = fit.bytes_least,
+                                                 [HP_FIT_MOST] = fit.bytes_most,
+                                                 [HP_FIT_INTENSITY_LEAST] = fit.intensity_least,
+                                                 [HP_FIT_INTENSITY_MOST] = fit.intensity_most,
+                                                 [HP_FIT_FASTEST] = fit.fastest};
+    for (int i = 0; i < HP_FIT_FIELDS; i++) x[i] = i;
     const hp_row row = {.kind = HP_ROW_FIT,
                         .class = f->class,
                         .key = f->name,
@@ -244,7 +254,7 @@ static void add_fit_row(hp_cost_table *t, const family *f) {
                         .residual = fit.residual,
                         .samples = f->n,
                         .where = "fit of the measured rows",
-                        .n = 3,
+                        .n = HP_FIT_FIELDS,
                         .x = x,
                         .y = y};
     hp_rows_add(t, &row);

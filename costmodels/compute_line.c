@@ -54,22 +54,28 @@ static nearest find_nearest(const hp_cost_table *t, const char *class, const cha
     return near;
 }
 
-static double row_seconds(const hp_row *r, double size, bool *far) {
-    *far |= hp_line_far(r->x, r->n, size);
-    return hp_line_at(r->x, r->y, r->n, size);
-}
-
 static double octaves(int w, int row_w) {
     return w > 0 && row_w > 0 ? fabs(log2((double)w / row_w)) : 0;
 }
 
+static double outside_sizes(const hp_row *r, double size) {
+    return hp_octaves_outside(r->x[0], r->x[r->n - 1], size);
+}
+
+/* Beyond the row lengths that were measured, or the sizes. */
+static double outside(const nearest *near, int width, double size) {
+    if (!near->shorter) return fmax(octaves(width, near->longer_w), outside_sizes(near->longer, size));
+    if (!near->longer) return fmax(octaves(width, near->shorter_w), outside_sizes(near->shorter, size));
+    /* sufficient if one of the two neighbours covers the size */
+    return fmin(outside_sizes(near->shorter, size), outside_sizes(near->longer, size));
+}
+
 /* Between the lines of two row lengths: exact for powers of it. */
 static void between(const nearest *near, int width, double size, hp_measured_line *l) {
-    bool other = false; /* sufficient if one of the two neighbours covers the size */
+    const hp_row *longer = near->longer;
     const double share = log((double)width / near->shorter_w) / log((double)near->longer_w / near->shorter_w);
-    l->seconds *= pow(row_seconds(near->longer, size, &other) / l->seconds, share);
-    l->far = l->far && other;
-    if (share > 0.5) l->row = near->longer;
+    l->seconds *= pow(hp_line_at(longer->x, longer->y, longer->n, size) / l->seconds, share);
+    if (share > 0.5) l->row = longer;
 }
 
 bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size,
@@ -80,8 +86,8 @@ bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key,
         const nearest near = find_nearest(t, class, key, length, width);
         if (!near.shorter && !near.longer) continue;
         *out = (hp_measured_line){.row = near.shorter ? near.shorter : near.longer};
-        out->far = !near.shorter ? near.longer_w > 2 * width : !near.longer && width > 2 * near.shorter_w;
-        out->seconds = row_seconds(out->row, size, &out->far);
+        out->seconds = hp_line_at(out->row->x, out->row->y, out->row->n, size);
+        out->outside = outside(&near, width, size);
         if (near.shorter && near.longer && near.longer_w > near.shorter_w) between(&near, width, size, out);
         hp_key_class(out->row->key, &row_w);
         out->octaves = octaves(width, row_w);

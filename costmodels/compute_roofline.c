@@ -22,17 +22,12 @@ hp_cost hp_cost_of_row(const hp_row *row, double seconds) {
 
 /* How far off a line is that was measured at half or twice the row length: kernels cut rows into blocks. Of 1,600 pairs of
  * rows of convolutions with the same pixels, half are within 4 to 7 % of each other, four in five within 12 to 29 % (the
- * tables of tests/accuracy, seeds 32 and 33). */
+ * tables of tests/accuracy, seeds 32 and 33). As much is added for each octave outside of the measured sizes. */
 static const double OF_AN_OCTAVE = 0.15;
 
-/* Far outside the measured sizes a line is a guess: twice the residual, and source `guess`. */
 static hp_cost from_line(const hp_measured_line *l) {
     hp_row wide = *l->row;
     wide.residual = hypot(wide.residual, OF_AN_OCTAVE * l->octaves);
-    if (l->far) {
-        wide.residual *= 2;
-        wide.source = HP_SOURCE_GUESS;
-    }
     return hp_cost_of_row(&wide, l->seconds);
 }
 
@@ -48,6 +43,56 @@ static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_wo
                            m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
     return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
 }
+
+/* --- a task unlike those that were measured --- */
+
+static double half_width(hp_cost c) {
+    return c.seconds > 0 ? (c.high - c.seconds) / c.seconds : 0;
+}
+
+/* A processor's float32 rate counts two 512-bit multiply-adds a cycle at most; tiles of 16 rows of 64 bytes (AMX) make 16
+ * times as many of two bytes, and 32 times as many of one (Intel, Optimization Reference Manual, ch. 20). */
+static double most_flops_per_s(const hp_device_class *d, hp_prec prec) {
+    static const double OF_TWO_BYTES = 16, OF_ONE = 32;
+    if (!d->is_cpu) return hp_device_class_peak(d, prec);
+    const double more = prec == HP_PREC_INT8                           ? OF_ONE
+                        : prec == HP_PREC_BF16 || prec == HP_PREC_FP16 ? OF_TWO_BYTES
+                                                                       : 1;
+    return d->flops_per_s * more;
+}
+
+double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes) {
+    /* second-level caches of cores read 35 to 100 GB/s (exec/yardstick/l2.c), memory about 10 */
+    static const double OF_CACHES = 10;
+    const hp_roofline most = {0, fmax(most_flops_per_s(d, prec), fastest), OF_CACHES * d->bytes_per_s};
+    return hp_roofline_seconds(&most, flops, bytes);
+}
+
+/* Half-width by which one figure has the other within its interval. */
+static double apart(double seconds, double other) {
+    if (seconds <= 0 || other <= 0) return 0;
+    return other > seconds ? other / seconds - 1 : 1 - other / seconds;
+}
+
+hp_cost hp_cost_outside(hp_cost measured, hp_cost empty, double least_s, double octaves) {
+    const double added = OF_AN_OCTAVE * octaves, of_empty = half_width(empty),
+                 far = OF_AN_OCTAVE * fmax(0, octaves - HP_FAR_OCTAVES),
+                 share = far > 0 ? far * far / (far * far + of_empty * of_empty) : 0,
+                 bounded_s = fmax(measured.seconds, least_s),
+                 drawn_s = share > 0 && bounded_s > 0 && empty.seconds > 0
+                               ? bounded_s * pow(empty.seconds / bounded_s, share)
+                               : bounded_s,
+                 seconds = fmax(drawn_s, least_s);
+    const double of_both = hypot((1 - share) * hypot(half_width(measured), added), share * of_empty),
+                 near = fmin(1, octaves / HP_FAR_OCTAVES);
+    const hp_row row = {.residual = fmax(of_both, near * apart(seconds, empty.seconds)),
+                        .source = octaves > HP_FAR_OCTAVES ? HP_SOURCE_GUESS : measured.source};
+    hp_cost c = hp_cost_of_row(&row, seconds);
+    if (octaves >= HP_FAR_OCTAVES) c.low = fmin(c.low, empty.seconds);
+    return c;
+}
+
+/* --- which of them --- */
 
 /* The type that a family reads: "u8" of "infer.conv u8>f32". */
 static void type_of(const char *family, char *out, size_t n) {
@@ -126,29 +171,53 @@ static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp
     return from_roofline(row, m, w, peak);
 }
 
-static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
-    hp_measured_line line;
-    char family[80];
-    if (hp_rows_compute(t, m->device.name, w->key, w->size, &line)) {
-        *cost = from_line(&line);
-        return true;
-    }
-    const hp_row *row =
-        hp_rows_find(t, HP_ROW_FIT, m->device.name, hp_key_family(w->key, family, sizeof family));
-    if (row) *cost = from_fit(row, w);
-    return row != NULL;
+/* Octaves outside the sizes and the arithmetic intensities that a fit was made of. */
+static double outside_fit(const hp_row *fit, const hp_work *w) {
+    static const double NOT_SAID = 3; /* a row of an older version: it widens, and counts as a guess */
+    if (fit->y[HP_FIT_MOST] <= 0) return fit->source == HP_SOURCE_MEASURED ? NOT_SAID : 0;
+    const double intensity = w->bytes > 0 ? w->flops / w->bytes : 0;
+    return fmax(hp_octaves_outside(fit->y[HP_FIT_LEAST], fit->y[HP_FIT_MOST], w->bytes),
+                hp_octaves_outside(fit->y[HP_FIT_INTENSITY_LEAST], fit->y[HP_FIT_INTENSITY_MOST], intensity));
 }
 
-/* The duration of a similar task, scaled by the ratio of their rooflines; a guess with three times its
- * interval. */
+/* A copy from outside of the device has a latency and a rate, at any size; no roofline knows them. */
+static bool is_load(const char *family) {
+    const char *op = strncmp(family, "infer.", 6) == 0 ? family + 6 : family;
+    return strncmp(op, "load ", 5) == 0;
+}
+
+static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
+    hp_measured_line line;
+    char family[80], type[16];
+    hp_key_family(w->key, family, sizeof family);
+    type_of(family, type, sizeof type);
+    const hp_row *fit = hp_rows_find(t, HP_ROW_FIT, m->device.name, family);
+    const bool has_line = hp_rows_compute(t, m->device.name, w->key, w->size, &line);
+    if (!has_line && !fit) return false;
+    *cost = has_line ? from_line(&line) : from_fit(fit, w);
+    const double outside = has_line ? line.outside : outside_fit(fit, w);
+    if ((has_line && outside <= 0) || is_load(family)) return true; /* what was measured is so */
+    const bool witnessed = has_line && outside <= HP_FAR_OCTAVES;   /* the same shape was as fast */
+    const double fastest = fit ? fit->y[HP_FIT_FASTEST] : 0,
+                 least_s =
+                     witnessed ? 0 : hp_least_seconds(&m->device, prec_of(type), fastest, w->flops, w->bytes);
+    *cost = hp_cost_outside(*cost, by_roofline(t, m, w), least_s, outside);
+    return true;
+}
+
+/* The duration of a similar task, scaled by the ratio of their rooflines; a guess with three times its interval, or that
+ * of the roofline where it is narrower. */
 static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
-    static const double WIDER = 3, MOST = 0.9;
+    static const double WIDER = 3;
     hp_work fallback;
     for (int k = 0; k < HP_FALLBACKS; k++) {
         if (!hp_work_fallback(w, k, &fallback) || !measured(t, m, &fallback, cost)) continue;
-        const double factor = by_roofline(t, m, w).seconds / by_roofline(t, m, &fallback).seconds;
-        const double s = factor * cost->seconds, wide = WIDER * factor * (cost->high - cost->seconds);
-        *cost = (hp_cost){s, fmax(s - wide, (1 - MOST) * s), s + wide, HP_SOURCE_GUESS};
+        const hp_cost own = by_roofline(t, m, w);
+        const double factor = own.seconds / by_roofline(t, m, &fallback).seconds,
+                     wide = half_width(*cost) * WIDER;
+        const hp_row row = {.residual = fmax(half_width(*cost), fmin(wide, half_width(own))),
+                            .source = HP_SOURCE_GUESS};
+        *cost = hp_cost_of_row(&row, factor * cost->seconds);
         return true;
     }
     return false;

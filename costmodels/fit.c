@@ -67,8 +67,54 @@ static double median_error(const hp_fit *f, const hp_fit_sample *sample, int n) 
     return m;
 }
 
+static int by_size(const void *a, const void *b) {
+    const hp_fit_sample *x = a, *y = b;
+    if (x->bytes < y->bytes || x->bytes > y->bytes) return x->bytes < y->bytes ? -1 : 1;
+    return (x->flops > y->flops) - (x->flops < y->flops);
+}
+
+/* Samples of one size say the same thing again. */
+static int count_sizes(const hp_fit_sample *sample, int n) {
+    hp_fit_sample *sorted = hp_alloc(sizeof *sorted * (size_t)n);
+    memcpy(sorted, sample, sizeof *sorted * (size_t)n);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    int sizes = 1;
+    for (int i = 1; i < n; i++) sizes += by_size(&sorted[i - 1], &sorted[i]) != 0;
+    free(sorted);
+    return sizes;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void set_ranges(const hp_fit_sample *sample, int n, hp_fit *f) {
+    double *rate = hp_alloc(sizeof *rate * (size_t)n);
+    f->bytes_least = f->intensity_least = INFINITY;
+    f->bytes_most = f->intensity_most = 0;
+    for (int i = 0; i < n; i++) {
+        const hp_fit_sample *s = &sample[i];
+        const double intensity = s->bytes > 0 ? s->flops / s->bytes : 0;
+        f->bytes_least = fmin(f->bytes_least, s->bytes);
+        f->bytes_most = fmax(f->bytes_most, s->bytes);
+        f->intensity_least = fmin(f->intensity_least, intensity);
+        f->intensity_most = fmax(f->intensity_most, intensity);
+        rate[i] = s->flops / s->seconds;
+    }
+    qsort(rate, (size_t)n, sizeof *rate, ascending);
+    f->fastest = rate[(n - 1) - (n - 1) / 20];
+    free(rate);
+}
+
+/* The 90 % half-width of errors whose median is `m` (normal: 1.645 / 0.674), of which `terms` were spent on the fit. */
+static double half_width(double m, int sizes, int terms) {
+    return sizes > terms ? 2.44 * m * sqrt(sizes / (double)(sizes - terms)) : INFINITY;
+}
+
 bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit) {
     if (n < 3) return false;
+    const int sizes = count_sizes(sample, n);
     gsl_error_handler_t *old = gsl_set_error_handler_off();
     bool found = false;
     fit->residual = INFINITY;
@@ -77,13 +123,15 @@ bool hp_fit_work(const hp_fit_sample *sample, int n, hp_fit *fit) {
         const bool use[TERMS] = {subset & 1, subset >> 1 & 1, subset >> 2 & 1};
         double c[TERMS];
         if (!solve(sample, n, use, c) || c[0] < 0 || c[1] < 0 || c[2] < 0) continue;
-        hp_fit f = {c[0], c[1] > 0 ? 1 / c[1] : 0, c[2] > 0 ? 1 / c[2] : 0, 0};
-        f.residual = median_error(&f, sample, n);
+        hp_fit f = {
+            .launch_s = c[0], .flops_per_s = c[1] > 0 ? 1 / c[1] : 0, .bytes_per_s = c[2] > 0 ? 1 / c[2] : 0};
+        f.residual = half_width(median_error(&f, sample, n), sizes, use[0] + use[1] + use[2]);
         if (f.residual >= fit->residual) continue;
         *fit = f;
         found = true;
     }
     gsl_set_error_handler(old);
+    if (found) set_ranges(sample, n, fit);
     return found;
 }
 

@@ -2,6 +2,8 @@
  * the rate changes slowly. */
 #include "costmodels/line.h"
 
+#include <math.h>
+
 static double line_through(const double *x, const double *y, int i, int j, double at) {
     return y[i] + (y[j] - y[i]) * (at - x[i]) / (x[j] - x[i]);
 }
@@ -46,6 +48,8 @@ double hp_line_at(const double *x, const double *y, int n, double at) {
     return line_through(x, y, low, high, at);
 }
 
-bool hp_line_far(const double *x, int n, double at) {
-    return at < x[0] / 2 || at > x[n - 1] * 2;
+double hp_octaves_outside(double least, double most, double at) {
+    static const double LEAST = 1e-3; /* of bytes, pixels and flop per byte: as good as none */
+    const double low = fmax(least, LEAST), high = fmax(most, LEAST), x = fmax(at, LEAST);
+    return x < low ? log2(low / x) : x > high ? log2(x / high) : 0;
 }

@@ -10,7 +10,10 @@
  * origin. */
 double hp_line_at(const double *x, const double *y, int n, double at);
 
-/* Is `at` more than a factor of two outside the points? */
-bool hp_line_far(const double *x, int n, double at);
+/* Octaves between `at` and the nearest of least..most; 0: inside. */
+double hp_octaves_outside(double least, double most, double at);
+
+/* Further than a factor of two outside, what was measured is a guess. */
+#define HP_FAR_OCTAVES 1.0
 
 #endif

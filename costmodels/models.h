@@ -12,6 +12,16 @@ typedef struct hp_roofline {
 /* Duration of work of that many flops and bytes. */
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
+/* What was measured, of a task unlike those that were. */
+/* The least that work can take on a device: at its peak in that precision, or the `fastest` rate seen (flop/s; 0: none),
+ * and at the rate of its caches. */
+double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes);
+/* A measured cost of a task so many octaves outside the sizes that it is of, `empty`: what a table without measurements
+ * says. Its interval grows with the distance; from HP_FAR_OCTAVES on it contains `empty`'s figure, the figure itself is drawn
+ * towards `empty`, by the part of the variance that the distance makes up, and the source is a guess. Never less than
+ * least_s. */
+hp_cost hp_cost_outside(hp_cost measured, hp_cost empty, double least_s, double octaves);
+
 /* --- comm_collective.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma: s/B
  * of adding. p ranks, S bytes. */
 typedef struct hp_alpha_beta {

@@ -25,16 +25,29 @@ typedef enum hp_row_kind {
     HP_ROW_KINDS
 } hp_row_kind;
 
-enum { HP_ROW_FIELDS = 5 };
+enum { HP_ROW_FIELDS = 8 };
 typedef struct hp_row_info {
     const char *name;
     const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: increasing numbers (a line) */
+    int required; /* the first of them; those that older versions did not write are 0; 0: all are */
 } hp_row_info;
 extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 
 /* Fields of the rows that are not lines. */
-enum { HP_FIT_LAUNCH, HP_FIT_FLOPS, HP_FIT_BYTES }; /* seconds, flop/s, bytes/s; 0 = no such term */
-enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES };  /* fractions of the data sheet's rates */
+/* Seconds, flop/s, bytes/s; 0 = no such term. Of the samples: their sizes (bytes), their arithmetic intensities (flop/B), and
+ * the rate of the fastest (flop/s); MOST 0: not said. */
+enum {
+    HP_FIT_LAUNCH,
+    HP_FIT_FLOPS,
+    HP_FIT_BYTES,
+    HP_FIT_LEAST,
+    HP_FIT_MOST,
+    HP_FIT_INTENSITY_LEAST,
+    HP_FIT_INTENSITY_MOST,
+    HP_FIT_FASTEST,
+    HP_FIT_FIELDS
+};
+enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES }; /* fractions of the data sheet's rates */
 /* The same for a link; the data sheet's rate of the link that rows of its class were measured on, bytes/s (0: whichever
  * the machine has). */
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
@@ -98,8 +111,8 @@ const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char 
 /* A task's duration from the measured rows of its shape class. */
 typedef struct hp_measured_line {
     double seconds;
-    bool far;          /* well outside the measured sizes */
     double octaves;    /* between its row length and that of `row` */
+    double outside;    /* octaves to the nearest measured size; 0: among them */
     const hp_row *row; /* that it mainly depends on */
 } hp_measured_line;
 

@@ -99,7 +99,13 @@ static hp_status parse_points(const parser *p, char *text, hp_row *row, double *
     }
     int wanted = 0;
     while (wanted < HP_ROW_FIELDS && info->field[wanted]) wanted++;
-    if (row->n == 0 || (wanted && row->n != wanted)) return bad(p, "values are missing", info->name);
+    const int required = info->required ? info->required : wanted;
+    if (row->n == 0 || (wanted && row->n != wanted && row->n != required))
+        return bad(p, "values are missing", info->name);
+    for (; row->n < wanted; row->n++) { /* of an older version */
+        x[row->n] = row->n;
+        y[row->n] = 0;
+    }
     row->x = x;
     row->y = y;
     return HP_OK;

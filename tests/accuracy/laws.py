@@ -10,6 +10,7 @@ import unittest
 import accuracy
 import draw
 import judge
+import others
 import searches
 
 
@@ -26,6 +27,16 @@ def measured_rounds(rng, truth, rounds, noise):
 def search_of(rng, truth, predicted, rounds=8, noise=0.02):
     row = {"search": 0, "strategies": [{"strategy": f"dp={k}", "searched_s": s} for k, s in enumerate(predicted)]}
     return searches.Search(row, measured_rounds(rng, truth, rounds, noise), "measured_s")
+
+
+class Others(unittest.TestCase):
+    def test_no_other_is_one_of_the_known_or_drawn_twice(self):
+        known = {(net, image) for net, image, _ in others.KNOWN}
+        for seed in range(20):
+            found = others.draw(random.Random(seed), lambda p: 0.1 if p["image"] < 800 else 9, 10, 3)
+            self.assertEqual(len({tuple(p.values()) for p in found}), 10)
+            self.assertFalse(known & {(p["net"], p["image"]) for p in found})
+            self.assertLess(max(p["image"] for p in found), 800)
 
 
 class Draws(unittest.TestCase):

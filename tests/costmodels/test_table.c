@@ -28,9 +28,11 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     const double steep[] = {1, 20};
     assert_true(hp_line_at(x, steep, 2, 5) == 0.5); // NOLINT: would be negative, so through the origin
     assert_true(hp_line_at(x, y, 1, 20) == 10);     // NOLINT: a single point too
+    assert_true(near(hp_octaves_outside(10, 1000, 4000), 2, 1e-12) &&
+                near(hp_octaves_outside(10, 1000, 5), 1, 1e-12) &&
+                near(hp_octaves_outside(10, 1000, 1000), 0, 0));
     const double near[] = {100, 1000, 1001}, noise[] = {10, 100, 120}; /* two samples of nearly one size */
     assert_true(hp_line_at(near, noise, 3, 2001) < 300 && hp_line_at(near, noise, 3, 2001) > 200);
-    assert_true(hp_line_far(x, 3, 2001) && hp_line_far(x, 3, 4) && !hp_line_far(x, 3, 1500));
 }
 
 /* --- text --- */
@@ -40,7 +42,8 @@ static const char good[] =
     "# a comment\n"
     "collective shm allreduce own.ring r2 n2 | measured 0.05 9 | 8:1e-06 1024:2e-06\n"
     "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 | measured 0.1 30 hplan calibrate | 100:0.0001 200:0.0003\n"
-    "fit cpu fwd.conv f32 | measured 0.2 4 | launch:1e-06 flops:1e+10 bytes:0\n"
+    "fit cpu fwd.conv f32 | measured 0.2 4 | launch:1e-06 flops:1e+10 bytes:0 bytes_least:1 bytes_most:1000 "
+    "intensity_least:0 intensity_most:1e+12 fastest:1e+10\n"
     "p2p shm | paper 0.1 1 a paper | 0:1e-06 1000000:0.0002\n"
     "share cpu fwd.conv f32 | measured 0 2 | share:0.6\n";
 
@@ -254,7 +257,7 @@ static void fits_recover_what_made_the_data(void **state) {
     assert_true(hp_fit_work(s, N, &fit));
     assert_true(near(fit.flops_per_s, 3e10, 0.03) && near(fit.bytes_per_s, 8e9, 0.05) &&
                 near(fit.launch_s, 4e-6, 0.1));
-    assert_true(fit.residual < 0.02);
+    assert_true(fit.residual < 0.04); /* 1.645 times the noise, which the interrupted hide in part */
     assert_false(hp_fit_work(s, 2, &fit));
     const double bytes[] = {0, 1000, 100000, 10000000};
     double seconds[4], alpha, beta;
