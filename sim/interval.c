@@ -16,9 +16,11 @@ double hp_interval_jitter(const hp_jitter_process *p, double step_s, double vari
 }
 
 void hp_interval(const hp_uncertainty *u, double step_s, double *low_s, double *high_s) {
+    static const double MOST = 100;
     const double half = HP_INTERVAL_Z * sqrt(u->model + u->costs + u->jitter + u->drift + u->draws);
-    *low_s = step_s * exp(-half);
-    *high_s = step_s * exp(half);
+    const bool known = half <= log(MOST);
+    *low_s = known ? step_s * exp(-half) : 0;
+    *high_s = known ? step_s * exp(half) : 0;
 }
 
 bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b) {

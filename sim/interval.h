@@ -35,7 +35,7 @@ typedef struct hp_uncertainty {
  * the same slow core. */
 double hp_interval_jitter(const hp_jitter_process *p, double step_s, double variance);
 
-/* 90 %, around step_s. */
+/* 90 %, around step_s. One that reaches further than a factor of 100 says nothing of the step: both ends are 0, not known. */
 void hp_interval(const hp_uncertainty *u, double step_s, double *low_s, double *high_s);
 
 /* A prediction as it is compared. */

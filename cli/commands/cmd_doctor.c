@@ -292,7 +292,9 @@ static void probe_history(finding *f, json_t *facts) {
     hp_error err;
     char line[HISTORY_LINE];
     const bool read = read_history(&figures, &err) == HP_OK;
-    say(f, read && figures.raw.n > 0, read ? history_line(&figures, line) : err.text);
+    const bool covers = !read || history_covers(&figures);
+    say(f, read && figures.raw.n > 0 && covers, read ? history_line(&figures, line) : err.text);
+    if (!covers) advise(f, figures.again);
     json_object_set_new(facts, "history", read ? history_json(&figures) : json_null());
 }
 

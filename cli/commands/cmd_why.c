@@ -81,9 +81,9 @@ static void print_row(const char *what, const char *asked, const char *best) {
 
 /* In the figures of simulate's table. */
 static const char *interval_text(const hp_candidate *c, char out[64]) {
-    char low[32], high[32];
-    snprintf(out, 64, "%.24s-%.24s ms", simulate_number(c->step_low_s * 1e3, low),
-             simulate_number(c->step_high_s * 1e3, high));
+    char between[64];
+    const bool known = simulate_interval(c, "-", between);
+    snprintf(out, 64, "%.56s%s", between, known ? " ms" : "");
     return out;
 }
 
@@ -113,13 +113,19 @@ static void print_comparison(const hp_evaluation *asked, const hp_evaluation *be
     printf("  asked:    %s\n  selected: %s\n", a->note, b->note);
 }
 
+/* null: not known. */
+static json_t *bound(double seconds) {
+    return seconds > 0 ? json_real(seconds) : json_null();
+}
+
 static json_t *figures_json(const hp_evaluation *e) {
     const hp_candidate *c = &e->figures;
-    return json_pack("{s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy,
+    return json_pack("{s:s, s:s, s:i, s:I, s:f, s:o, s:o, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy,
                      "prec", hp_prec_names[e->strategy.prec], "gpus", c->gpus, "batch", (json_int_t)c->batch,
-                     "step_s", c->step_s, "step_low_s", c->step_low_s, "step_high_s", c->step_high_s,
-                     "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "bubble",
-                     c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes);
+                     "step_s", c->step_s, "step_low_s", bound(c->step_low_s), "step_high_s",
+                     bound(c->step_high_s), "images_per_s", c->images_per_s, "memory_bytes",
+                     (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm", c->exposed_comm,
+                     "comm_bytes", (json_int_t)c->comm_bytes);
 }
 
 static json_t *why_json(const hp_plan *plan, const hp_evaluation *asked, const hp_evaluation *best,

@@ -1,9 +1,27 @@
 /* line.c - the history's figures in words. */
 #include "cli/history/line.h"
 #include "cli/history/speed.h"
+#include "plan/nets/nets.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <string.h>
+
+static bool is_outside(const hp_ledger_entry *e) {
+    const double measured_s = e->equal_speed_s > 0 ? e->equal_speed_s : e->measured_s;
+    return e->low_s > 0 && (measured_s < e->low_s || measured_s > e->high_s);
+}
+
+/* A model that was imported has no name that calibrate would know. */
+static void set_again(const hp_ledger_entry *e, char *out, size_t n) {
+    const hp_net_row *row;
+    hp_net_args args;
+    const bool known = hp_net_parse(e->net, &row, &args, NULL) == HP_OK, gpu = strcmp(e->device, "cuda") == 0;
+    snprintf(out, n,
+             known ? "hplan calibrate%s --net %.60s --image %.20s --batch %lld%s" : "hplan calibrate%s",
+             gpu ? " --device cuda" : "", e->net, e->image, (long long)e->batch,
+             strcmp(e->mode, "infer") == 0 ? " --mode infer" : "");
+}
 
 history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, bool *use) {
     history_figures f = {.drift = NAN};
@@ -13,6 +31,7 @@ history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, b
             f.drift = e[i].measured_s / e[i].equal_speed_s;
             history_date(e[i].started, f.when);
         }
+        if (use[i] && is_outside(&e[i])) set_again(&e[i], f.again, sizeof f.again);
         if (use[i]) continue;
         const bool uncalibrated = strcmp(e[i].processor, here) == 0 && !*e[i].cost_processor;
         f.uncalibrated += uncalibrated;
@@ -21,6 +40,13 @@ history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, b
     f.raw = hp_ledger_sum(e, n, use, false);
     f.equal = hp_ledger_sum(e, n, use, true);
     return f;
+}
+
+bool history_covers(const history_figures *f) {
+    static const double COVERED = 0.9, SELDOM = 0.01;
+    const hp_ledger_figures *l = f->equal.n_interval ? &f->equal : &f->raw;
+    const int n = l->n_interval, inside = (int)lround(l->covered * n);
+    return n == 0 || gsl_cdf_binomial_P((unsigned)inside, COVERED, (unsigned)n) >= SELDOM;
 }
 
 /* "median error 3.8%, 90% intervals covered 93%" */

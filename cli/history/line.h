@@ -12,10 +12,16 @@ typedef struct history_figures {
     double drift;     /* of the newest of them: its time over that at equal speed; NaN: not known */
     char when[32];    /* it was, UTC */
     int uncalibrated; /* predicted here without a calibration of this processor */
+    char again
+        [160]; /* the command that calibrates for the newest run that was outside its interval; "": none was */
 } history_figures;
 
 /* `here`: the processor's name. use: room for n, set to whether a run counts. */
 history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, bool *use);
+
+/* Do the intervals keep what they say? Of a few runs some may be outside by chance: no if so few or fewer of that many are
+ * inside once in a hundred where 90 % are to be expected (binomial). At equal machine speed, where that is known. */
+bool history_covers(const history_figures *f);
 
 /* "41 runs on this machine: median error 3.8%, 90% intervals covered 93%; at equal speed 2.1% and 95%" */
 enum { HISTORY_LINE = 400 };

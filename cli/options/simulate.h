@@ -210,5 +210,9 @@ void simulate_next(const simulate_setup *s, const simulate_found *f, const char 
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f);
 /* Three significant digits, no unit. */
 const char *simulate_number(double value, char out[32]);
+/* "8.14-11.5", milliseconds, with `between` between the ends; false: "not known". */
+bool simulate_interval(const hp_candidate *c, const char *between, char out[64]);
+/* Less of its time rests on measurements than a prediction of a machine at hand should: hplan calibrate --net NAME. */
+bool simulate_unmeasured(const hp_candidate *c);
 
 #endif

@@ -27,8 +27,8 @@ void race_pick(const hp_candidate *c, int n_candidate, int first, int top, int *
         const int room = pass == BEST ? (top + 1) / 2 : top;
         for (int i = first; i < n_candidate && count < room; i++) {
             if (picked[i] || c[i].gpus != c[first].gpus || c[i].batch != c[first].batch) continue;
-            if (pass == FAMILIES && (c[i].step_low_s > c[first].step_high_s || !is_new_family(c, picked, i)))
-                continue;
+            const bool apart = c[first].step_high_s > 0 && c[i].step_low_s > c[first].step_high_s;
+            if (pass == FAMILIES && (apart || !is_new_family(c, picked, i))) continue;
             picked[i] = true;
             count++;
         }

@@ -13,16 +13,17 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
     for (int r = 0; r < hp_strategy_ranks(&e->strategy); r++)
         json_array_append_new(memory, json_integer(e->memory_by_role[r % e->n_role]));
     return json_pack(
-        "{s:i, s:s, s:i, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:i, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, "
+        "{s:i, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, "
         "s:s, s:s,"
         " s:s}",
         "rank", rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s",
-        c->step_low_s, "step_high_s", c->step_high_s, "step_quiet_s", known(c->step_quiet_s), "measured_s",
-        known(c->measured_s), "measured_low_s", c->rounds ? cli_json_number(c->measured_low_s) : json_null(),
-        "measured_high_s", c->rounds ? cli_json_number(c->measured_high_s) : json_null(), "rounds", c->rounds,
-        "images_per_s", c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank",
-        memory, "bubble", c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes,
-        "measured_share", c->measured_share, "tie", c->tie, "bound_by", e->bound_by, "note", c->note, "prec",
+        known(c->step_low_s), "step_high_s", known(c->step_high_s), "step_quiet_s", known(c->step_quiet_s),
+        "measured_s", known(c->measured_s), "measured_low_s",
+        c->rounds ? cli_json_number(c->measured_low_s) : json_null(), "measured_high_s",
+        c->rounds ? cli_json_number(c->measured_high_s) : json_null(), "rounds", c->rounds, "images_per_s",
+        c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory, "bubble",
+        c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes, "measured_share",
+        c->measured_share, "tie", c->tie, "bound_by", e->bound_by, "note", c->note, "prec",
         hp_prec_names[e->strategy.prec]);
 }
 

@@ -3,6 +3,27 @@
 #include "cli/options/simulate.h"
 #include "cli/show/next.h"
 
+/* Of this network at this size: what a table has of others says less of it. */
+static void print_calibrate(const simulate_setup *s, const simulate_found *f) {
+    next_command c = next_start("calibrate");
+    char image[32], batch[32], gpus[16];
+    snprintf(image, sizeof image, s->image_h == s->image_w ? "%d" : "%dx%d", s->image_h, s->image_w);
+    snprintf(batch, sizeof batch, "%lld", (long long)f->batch);
+    snprintf(gpus, sizeof gpus, "%d", f->gpus);
+    if (hp_device_on_gpu(hp_device_of_machine(s->machine.name)))
+        next_option(&c, "--device", hp_device_of_machine(s->machine.name)->name);
+    next_option(&c, "--net", *s->net && !s->model ? s->net : NULL);
+    if (*s->net && !s->model) {
+        const int32_t prec = f->list[f->chosen].strategy.prec;
+        next_option(&c, "--image", image);
+        next_option(&c, "--batch", batch);
+        next_option(&c, "--gpus", gpus);
+        if (s->mode == HP_MODE_INFER) next_option(&c, "--mode", "infer");
+        if (prec != HP_PREC_FP32) next_option(&c, "--prec", hp_prec_names[prec]);
+    }
+    next_print(stdout, &c);
+}
+
 void simulate_next(const simulate_setup *s, const simulate_found *f, const char *path) {
     const bool here = hp_device_of_machine(s->machine.name) != NULL;
     next_command run = next_start("run"), explain = next_start("explain"), why = next_start("why");
@@ -13,6 +34,7 @@ void simulate_next(const simulate_setup *s, const simulate_found *f, const char 
     next_word(&why, path);
     snprintf(other, sizeof other, "%d", f->chosen ? 1 : 2);
     next_word(&why, other);
+    if (here && simulate_unmeasured(&f->list[f->chosen].figures)) print_calibrate(s, f);
     if (here) next_print(stdout, &run);
     next_print(stdout, &explain);
     if (f->n > 1) next_print(stdout, &why);

@@ -75,13 +75,20 @@ static void print_single_values(const simulate_setup *s, const simulate_found *f
 /* What the table may have no room for. */
 static void print_certainty(const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
-    char low[32], high[32], quiet[32];
-    printf("number %d: 90%% of runs between %s and %s ms, %.0f%% of it measured", f->chosen + 1,
-           simulate_number(best->step_low_s * 1e3, low), simulate_number(best->step_high_s * 1e3, high),
-           100 * best->measured_share);
+    char between[64], quiet[32];
+    if (simulate_interval(best, " and ", between))
+        printf("number %d: 90%% of runs between %s ms, %.0f%% of it measured", f->chosen + 1, between,
+               100 * best->measured_share);
+    else
+        printf("number %d: how far off it may be is not known, %.0f%% of it measured", f->chosen + 1,
+               100 * best->measured_share);
     if (best->step_quiet_s > 0)
         printf("; %s ms on the quiet machine", simulate_number(best->step_quiet_s * 1e3, quiet));
     printf("\n");
+}
+
+bool simulate_unmeasured(const hp_candidate *c) {
+    return c->measured_share < 0.8;
 }
 
 static void print_notes(const simulate_setup *s, const simulate_found *f) {
@@ -95,9 +102,9 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
     }
     print_groups(s, f);
     print_single_values(s, f);
-    if (best->measured_share < 0.5)
-        printf("note: only %.0f%% of its time rests on measurements, the rest on data sheets and guesses: "
-               "hplan calibrate\n",
+    if (simulate_unmeasured(best))
+        printf("note: only %.0f%% of its time rests on measurements of such sizes, the rest on data sheets "
+               "and guesses\n",
                100 * best->measured_share);
 }
 

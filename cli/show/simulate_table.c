@@ -27,10 +27,18 @@ static void text_step(const hp_evaluation *e, char out[64]) {
     snprintf(out, 64, "%s", simulate_number(e->figures.step_s * 1e3, n));
 }
 
-static void text_interval(const hp_evaluation *e, char out[64]) {
+bool simulate_interval(const hp_candidate *c, const char *between, char out[64]) {
     char low[32], high[32];
-    snprintf(out, 64, "(%.12s-%.12s)", simulate_number(e->figures.step_low_s * 1e3, low),
-             simulate_number(e->figures.step_high_s * 1e3, high));
+    const bool known = c->step_high_s > 0;
+    snprintf(out, 64, known ? "%.12s%s%.12s" : "not known", simulate_number(c->step_low_s * 1e3, low),
+             between, simulate_number(c->step_high_s * 1e3, high));
+    return known;
+}
+
+static void text_interval(const hp_evaluation *e, char out[64]) {
+    char between[64];
+    simulate_interval(&e->figures, "-", between);
+    snprintf(out, 64, "(%.60s)", between);
 }
 
 static void text_images(const hp_evaluation *e, char out[64]) {

@@ -14,6 +14,7 @@ next_of() {
   sed -n 's/^ *next: //p' out err >next
   [ -s next ] || complain "hplan $*: no next line"
   while IFS= read -r line; do
+    [[ $line == "hplan calibrate "* ]] && line+=" --seconds 0.001"
     [[ $line == hplan* ]] || complain "hplan $*: next is not of hplan: $line"
     timeout -k 5 120 bash -c "$line" >out2 2>err2 </dev/null || complain "next of hplan $*: $line: $(head -c 300 err2)"
   done <next
@@ -43,6 +44,7 @@ expect 0 simulate --net resnet18 --image 64 --batch 8 --machine thesis-a100 --ou
 need_executor
 next_of simulate --net cnn --image 28 --machine local --batch 4 --strategy dp=1 --out "$out"
 says "^hplan run"
+says "^hplan calibrate --net cnn --image 28 --batch 4 --gpus 1$"
 next_of run "$out" --steps 2 --trace "a run.db"
 says "^hplan compare 'a run.db'"
 next_of calibrate --net cnn --image 12 --batch 1 --seconds 0.001 -o "my costs.cost"

@@ -33,6 +33,21 @@ static void every_part_widens_the_interval(void **state) {
     assert_true(fabs(half_of(&all) - 1.6448536 * sqrt(0.05)) < 1e-6);
 }
 
+/* "0 ns to 673750531 s" is no answer: from a factor of 100 on there is none. */
+static void what_nobody_knows_has_no_interval(void **state) {
+    (void)state;
+    for (double off = 1.5; off < 1e6; off *= 1.3) {
+        const double half = log(off) / HP_INTERVAL_Z;
+        const hp_uncertainty u = {.costs = half * half};
+        double low, high;
+        hp_interval(&u, 5e-6, &low, &high);
+        if (off > 100)
+            assert_true(low <= 0 && high <= 0);
+        else
+            assert_true(fabs(high / 5e-6 / off - 1) < 1e-9 && fabs(low / 5e-6 * off - 1) < 1e-9);
+    }
+}
+
 /* Of errors drawn as the parts say, 90 % lie inside. */
 static void intervals_hold_nine_in_ten(void **state) {
     (void)state;
@@ -140,9 +155,10 @@ static void a_table_tells_its_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_widens_the_interval),    cmocka_unit_test(intervals_hold_nine_in_ten),
-        cmocka_unit_test(a_run_jitters_less_than_its_steps), cmocka_unit_test(what_is_shared_cancels),
-        cmocka_unit_test(what_is_not_shared_adds_up),        cmocka_unit_test(a_table_tells_its_errors),
+        cmocka_unit_test(every_part_widens_the_interval), cmocka_unit_test(what_nobody_knows_has_no_interval),
+        cmocka_unit_test(intervals_hold_nine_in_ten),     cmocka_unit_test(a_run_jitters_less_than_its_steps),
+        cmocka_unit_test(what_is_shared_cancels),         cmocka_unit_test(what_is_not_shared_adds_up),
+        cmocka_unit_test(a_table_tells_its_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

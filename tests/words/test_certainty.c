@@ -1,0 +1,110 @@
+/* test_certainty.c - how sure hplan is, in words: what nobody knows is not known, and what was measured of others is not this. */
+#include "tests/support/words/words.h"
+#include "traces/ledger.h"
+
+#include "plan/base/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A step of microseconds, on a machine that nothing was measured on. */
+static void no_interval_is_nonsense(void **state) {
+    words *w = *state;
+    hplan(
+        w, 0,
+        "simulate --net gpt:1,1,1,1,2 --batch 1 --mode infer --machine local --strategy dp=1 --out tiny.db");
+    out_says(w, "\\(not known\\)");
+    out_says(w, "^number 1: how far off it may be is not known, 0%% of it measured$");
+    hplan(w, 0, "simulate --net gpt:1,1,1,1,2 --batch 1 --mode infer --machine local --strategy dp=1 --json");
+    assert_true(json_is_null(words_at(w, "candidates/0/step_low_s")));
+    assert_true(json_is_null(words_at(w, "candidates/0/step_high_s")));
+    hplan(w, 0, "why tiny.db 1");
+    out_lacks(w, "^  interval +0");
+    hplan(w, 0, "simulate --net resnet18 --image 64 --batch 4 --machine local --strategy dp=1 --json");
+    assert_true(words_number(w, "candidates/0/step_low_s") > 0);
+}
+
+/* One fit, of small convolutions: a large network is nowhere near it, whatever it says of them. */
+static void what_was_measured_of_others_is_not_this(void **state) {
+    words *w = *state;
+    words_write(
+        "small.cost", "%s",
+        "hplan-cost 2\nmachine local\ndate 2026-01-02\n"
+        "fit cpu bwd.conv f32 | measured 0.1 9 | launch:0 flops:7e11 bytes:0 bytes_least:1e4 bytes_most:1e5 "
+        "intensity_least:1 intensity_most:2 fastest:1e10\n"
+        "fit cpu fwd.conv f32 | measured 0.1 9 | launch:0 flops:0 bytes:1.74e10 bytes_least:1e4 "
+        "bytes_most:1e5 intensity_least:1 intensity_most:2 fastest:1e10\n");
+    hplan(w, 0,
+          "simulate --net resnet18 --image 224 --batch 2 --machine local --strategy dp=1 --cost small.cost");
+    out_says(w, "^number 1: 90%% of runs between .*, 0%% of it measured");
+    out_says(w, "^next: hplan calibrate --net resnet18 --image 224 --batch 2 --gpus 1$");
+    hplan(w, 0,
+          "simulate --net resnet18 --image 224 --batch 2 --machine local --strategy dp=1 --cost small.cost "
+          "--json");
+    const double high_s = words_number(w, "candidates/0/step_high_s"),
+                 low_s = words_number(w, "candidates/0/step_low_s");
+    hplan(w, 0, "simulate --net resnet18 --image 224 --batch 2 --machine local --strategy dp=1 --json");
+    const double empty_s = words_number(w, "candidates/0/step_s");
+    assert_true(low_s < empty_s && empty_s < high_s);
+    hplan(w, 0, "simulate --net resnet18 --image 224 --machine thesis-a100 --gpus 4 --strategy dp=4");
+    out_lacks(w, "^next: hplan calibrate"); /* it is not here */
+}
+
+/* Runs of this machine, of which so many of 20 were inside their intervals. */
+static void write_ledger(int inside) {
+    char here[128], path[600];
+    setenv("XDG_STATE_HOME", "state", 1);
+    remove(hp_ledger_path(path, sizeof path));
+    hp_host_processor(here, sizeof here);
+    for (int i = 0; i < 20; i++) {
+        const hp_ledger_entry e = {.started = "2026-01-02T03:04:05Z",
+                                   .plan_hash = "x",
+                                   .net = "resnet18",
+                                   .image = "64x64",
+                                   .mode = "train",
+                                   .batch = 4,
+                                   .strategy = "dp=1",
+                                   .ranks = 1,
+                                   .steps = 5,
+                                   .device = "cpu",
+                                   .machine = "local",
+                                   .host = "h",
+                                   .processor = here,
+                                   .cost = "c",
+                                   .cost_hash = "h",
+                                   .cost_processor = here,
+                                   .predicted_s = 1,
+                                   .low_s = 0.8,
+                                   .high_s = 1.2,
+                                   .quiet_s = 1,
+                                   .measured_s = i < inside ? 1 : 5,
+                                   .equal_speed_s = i < inside ? 1 : 5,
+                                   .arith = 1,
+                                   .l2 = 1,
+                                   .dram = 1,
+                                   .availability = 1,
+                                   .version = "0"};
+        assert_int_equal(hp_ledger_append(path, &e, NULL), HP_OK);
+    }
+}
+
+/* Two of 20 outside is what 90 % means; six are not. */
+static void a_ledger_that_covers_little_is_not_ok(void **state) {
+    words *w = *state;
+    for (int inside = 0; inside <= 20; inside += 2) {
+        write_ledger(inside);
+        hplan(w, 0, "doctor");
+        const bool ok = inside >= 15; /* P(at most 14 of 20 at 0.9) = 0.0113, of 13 0.0024 */
+        if (inside == 14) continue;
+        out_says(w, ok ? "^ ok +history" : "^ -- +history");
+        if (!ok) out_says(w, "^ next: hplan calibrate --net resnet18 --image 64x64 --batch 4$");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_interval_is_nonsense),
+                                       cmocka_unit_test(what_was_measured_of_others_is_not_this),
+                                       cmocka_unit_test(a_ledger_that_covers_little_is_not_ok)};
+    return cmocka_run_group_tests(tests, words_open, words_close);
+}
