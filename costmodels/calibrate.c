@@ -104,6 +104,7 @@ static hp_sample_list quiet_samples(const hp_calibration *c, const hp_cost_table
     for (int i = 0; i < l.n; i++) {
         hp_sample_row *s = &l.row[i];
         const hp_work w = {.flops = s->flops, .bytes = s->bytes};
+        s->clock_s = s->seconds;
         if (hp_link_leaves(&c->machine, s->class)) continue; /* the link's time, whatever the cores' */
         s->seconds /= s->kind == HP_ROW_COMPUTE ? hp_speed_of_work(&speed[s->run], &c->machine, &w)
                                                 : hp_speed_of_copy(&speed[s->run], &c->machine, s->bytes);
@@ -203,7 +204,7 @@ typedef struct families {
 
 static family *find_family(families *f, const hp_sample_row *s) {
     char name[80];
-    hp_key_family(s->key, name, sizeof name);
+    hp_key_fit(s->key, name, sizeof name);
     for (int i = 0; i < f->n; i++) {
         if (strcmp(f->family[i].name, name) == 0 && strcmp(f->family[i].class, s->class) == 0)
             return &f->family[i];
@@ -219,7 +220,7 @@ static family *find_family(families *f, const hp_sample_row *s) {
 static void add_to_family(families *f, const hp_sample_row *s) {
     family *a = find_family(f, s);
     HP_ROOM(f->arena, a->sample, a->n, a->capacity);
-    a->sample[a->n++] = (hp_fit_sample){s->flops, s->bytes, s->seconds};
+    a->sample[a->n++] = (hp_fit_sample){s->flops, s->bytes, s->seconds, s->clock_s};
 }
 
 /* Compares a task of a data-parallel run with its duration alone. */
@@ -283,7 +284,7 @@ static void add_share_row(hp_cost_table *t, const family *f) {
  * the same way. */
 static double share_like(const hp_cost_table *t, const hp_sample_row *s, bool *own) {
     char name[80], norm[96];
-    const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, s->class, hp_key_family(s->key, name, sizeof name));
+    const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, s->class, hp_key_fit(s->key, name, sizeof name));
     *own = row != NULL;
     const char *type = strrchr(name, ' ');
     snprintf(norm, sizeof norm, "fwd.bn%s", type ? type : "");
@@ -296,7 +297,7 @@ static void add_like_share(hp_cost_table *t, const hp_sample_row *s, double shar
     double x[1] = {0}, y[1] = {share};
     const hp_row row = {.kind = HP_ROW_SHARE,
                         .class = s->class,
-                        .key = hp_key_family(s->key, name, sizeof name),
+                        .key = hp_key_fit(s->key, name, sizeof name),
                         .source = HP_SOURCE_GUESS,
                         .where = "as batch norm's: both wait for memory",
                         .n = 1,

@@ -189,7 +189,7 @@ static bool is_load(const char *family) {
 static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
     hp_measured_line line;
     char family[80], type[16];
-    hp_key_family(w->key, family, sizeof family);
+    hp_key_fit(w->key, family, sizeof family);
     type_of(family, type, sizeof type);
     const hp_row *fit = hp_rows_find(t, HP_ROW_FIT, m->device.name, family);
     const bool has_line = hp_rows_compute(t, m->device.name, w->key, w->size, &line);
@@ -248,7 +248,10 @@ hp_cost hp_cost_compute(const hp_cost_table *t, const hp_machine *m, const hp_wo
 
 static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     char family[80];
-    return hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
+    const hp_row *own =
+        hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_fit(w->key, family, sizeof family));
+    return own ? own
+               : hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
 }
 
 /* Of a device's multiprocessors, while a kernel runs. */

@@ -100,7 +100,7 @@ static void set_ranges(const hp_fit_sample *sample, int n, hp_fit *f) {
         f->bytes_most = fmax(f->bytes_most, s->bytes);
         f->intensity_least = fmin(f->intensity_least, intensity);
         f->intensity_most = fmax(f->intensity_most, intensity);
-        rate[i] = s->flops / s->seconds;
+        rate[i] = s->flops / fmax(s->seconds, s->clock_s);
     }
     qsort(rate, (size_t)n, sizeof *rate, ascending);
     f->fastest = rate[(n - 1) - (n - 1) / 20];

@@ -126,6 +126,9 @@ int hp_key_class(const char *key, int *width);
 
 /* "fwd.conv f32" from "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
 const char *hp_key_family(const char *key, char *out, size_t n);
+/* The family of its fit: "fwd.conv.grouped f32" of "fwd.conv k3x3 s1 d1 g96 ...": convolutions in groups reuse little of what
+ * they read, and reach a fraction of the others' rates. */
+const char *hp_key_fit(const char *key, char *out, size_t n);
 
 /* The key of a collective's row: "allreduce own.ring r8 n4", "allreduce nccl r8 n8", "broadcast r8 n8". Returns `out`. */
 enum { HP_COLLECTIVE_KEY = 80 };

@@ -23,6 +23,7 @@ typedef struct hp_sample_row {
     hp_row_kind kind; /* compute, p2p, collective */
     char class[32], key[80];
     double size, flops, bytes, seconds;
+    double clock_s;     /* what the clock said, where `seconds` are those on the quiet machine; 0: the same */
     double variance;    /* of a task over the iterations, relative to seconds^2; NaN: fewer than 3 */
     int32_t ranks;      /* of the run; on GPUs: number sharing one */
     int32_t node_ranks; /* ranks that computed concurrently on the node, or on the GPU */

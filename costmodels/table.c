@@ -101,6 +101,19 @@ const char *hp_key_family(const char *key, char *out, size_t n) {
     return out;
 }
 
+const char *hp_key_fit(const char *key, char *out, size_t n) {
+    const char *groups = strstr(key, " g"), *type;
+    char family[80];
+    int g = 1;
+    hp_key_family(key, family, sizeof family);
+    type = strchr(family, ' ');
+    if (!groups || !type || sscanf(groups, " g%d ", &g) != 1 || g <= 1)
+        snprintf(out, n, "%s", family);
+    else
+        snprintf(out, n, "%.*s.grouped%s", (int)(type - family), family, type);
+    return out;
+}
+
 int hp_key_class(const char *key, int *width) {
     const char *last = strrchr(key, ' ');
     int w = 0;

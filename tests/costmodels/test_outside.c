@@ -169,12 +169,32 @@ static void noisy_fits_of_few_sizes_do_no_harm(void **state) {
     hp_arena_free(arena);
 }
 
+/* What dense convolutions reach says nothing of depthwise ones. */
+static void a_fit_of_dense_convolutions_is_none_of_grouped(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_machine m = local_like(2);
+    const hp_cost_table *t = table_of(
+        arena, &m,
+        "fit cpu fwd.conv f32 | measured 0.1 9 | launch:0 flops:1e11 bytes:0 bytes_least:1 bytes_most:1e12 "
+        "intensity_least:0 intensity_most:1e9 fastest:1e11\n");
+    const hp_work dense = work("fwd.conv k3x3 s1 d1 g1 i96 o96 f32 w28", 1, 1e7, 1e6),
+                  grouped = work("fwd.conv k3x3 s1 d1 g96 i96 o96 f32 w28", 1, 1e7, 1e6);
+    assert_int_equal(hp_cost_compute(t, &m, &dense).source, HP_SOURCE_MEASURED);
+    assert_int_equal(hp_cost_compute(t, &m, &grouped).source, HP_SOURCE_GUESS);
+    char name[80];
+    assert_string_equal(hp_key_fit(grouped.key, name, sizeof name), "fwd.conv.grouped f32");
+    assert_string_equal(hp_key_fit("copy f32 w64", name, sizeof name), "copy f32");
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_fit_predicts_faster_than_the_roofline),
         cmocka_unit_test(a_faster_core_than_guessed_is_believed),
         cmocka_unit_test(outside_of_what_was_seen_nothing_is_measured),
         cmocka_unit_test(the_empty_table_takes_over_smoothly),
+        cmocka_unit_test(a_fit_of_dense_convolutions_is_none_of_grouped),
         cmocka_unit_test(noisy_fits_of_few_sizes_do_no_harm),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
