@@ -52,6 +52,20 @@ static hp_status check_weights(const run_options *o, const hp_plan *plan, hp_err
                : HP_OK;
 }
 
+/* Only the library that trains on processors divides a rank's work among threads. */
+static void tell_threads(const run_options *o, const hp_plan *plan) {
+    const bool cpu = !hp_device_on_gpu(plan->device),
+               divides = hp_device_kind_of(plan->device) == HP_DEVICE_CPU && plan->mode == HP_MODE_TRAIN;
+    if (o->threads > 1 && cpu && !divides)
+        fprintf(stderr,
+                "hplan: note: --threads %lld: %s a rank computes with one thread, the others only read "
+                "images; fix: "
+                "more ranks, as simulate --strategy dp=%lld\n",
+                (long long)o->threads,
+                hp_device_kind_of(plan->device) == HP_DEVICE_CPU ? "in inference" : "on this device",
+                (long long)o->threads);
+}
+
 static hp_status prepare(hp_arena *arena, const run_options *o, const run_again *a, hp_db *db, workspace *w,
                          hp_plan *plan, hp_error *err) {
     HP_TRY(hp_db_open(o->path, db, err));
@@ -60,6 +74,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, const run_again 
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
     if (o->device) HP_TRY(hp_plan_on_device(plan, o->device, err));
     HP_TRY(check_weights(o, plan, err));
+    tell_threads(o, plan);
     leftovers_tell(o->trace);
     HP_TRY(workspace_open(o->trace, w, err));
     const run_here here = {.path = o->path,

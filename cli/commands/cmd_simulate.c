@@ -118,6 +118,7 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     if (sizes.n) simulate_add_size(&s, &f, &sizes);
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
     if (!f.stopped) simulate_gains(arena, &s, &f);
+    simulate_find_facts(arena, &s, &f);
     if (!o->json && sizes.n) simulate_print_sizes(&sizes);
     if (!o->json) simulate_print(&s, &f);
     if (!o->json) HP_TRY(cli_finish_stdout(err));

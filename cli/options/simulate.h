@@ -109,6 +109,9 @@ typedef struct simulate_found {
     int n_point;     /* curve by curve as they were given, counts too */
     simulate_point *point;
     const hp_rejected *nearest; /* of the count at hand */
+    int n_real, n_counted; /* of an int8 network: layers that stay real, of so many; 0 of 0: it is none */
+    const char **real_layer;
+    int64_t without_zero_bytes; /* memory of the chosen one with zero=0; 0: it has none */
 } simulate_found;
 
 /* What was found for one of several image sizes. */
@@ -194,6 +197,11 @@ void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f)
 void simulate_print_gains(const simulate_found *f);
 json_t *simulate_gains_json(const simulate_found *f);
 /* The parts of the two below that say machine, device and precision. */
+/* What is found of the chosen plan beside its figures (simulate_facts.c), and in words. */
+void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_found *f);
+void simulate_print_real(const simulate_found *f);
+/* False: there is nothing to be said of ZeRO. */
+bool simulate_zero_note(const simulate_found *f, char out[200]);
 void simulate_print_device(const simulate_setup *s, const simulate_found *f);
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o);
 void simulate_print(const simulate_setup *s, const simulate_found *f);

@@ -49,6 +49,7 @@ void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
     if (s->eval.framework) printf("; as %s", s->eval.framework->name);
     simulate_print_gains(f);
     printf("\n");
+    simulate_print_real(f);
 }
 
 /* --- JSON --- */
@@ -82,12 +83,22 @@ static json_t *mix_json(const simulate_setup *s, const simulate_found *f) {
     return o;
 }
 
+/* null: not of an int8 network. */
+static json_t *real_json(const simulate_found *f) {
+    if (!f->n_counted) return json_null();
+    json_t *names = json_array();
+    for (int i = 0; i < f->n_real; i++) json_array_append_new(names, json_string(f->real_layer[i]));
+    return names;
+}
+
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o) {
     json_t *notes = json_array();
-    char precs[128] = "";
+    char precs[128] = "", zero[200];
     for (int i = 0; i < s->n_prec; i++)
         hp_text_add((hp_text){precs, sizeof precs}, "%s%s", i ? "," : "", hp_prec_names[s->prec[i]]);
     for (int i = 0; i < s->n_note; i++) json_array_append_new(notes, json_string(s->note[i]));
+    if (simulate_zero_note(f, zero)) json_array_append_new(notes, json_string(zero));
+    json_object_set_new(o, "real_layers", real_json(f));
     json_object_set_new(o, "device", json_string(s->device->name));
     json_object_set_new(o, "device_class", json_string(s->machine.device.name));
     if (hp_machine_mixed(&s->machine)) json_object_set_new(o, "mix", mix_json(s, f));

@@ -92,6 +92,7 @@ bool simulate_unmeasured(const hp_candidate *c) {
 }
 
 static void print_notes(const simulate_setup *s, const simulate_found *f) {
+    char zero[200];
     const hp_candidate *best = &f->list[f->chosen].figures;
     print_certainty(f);
     printf("number %d: %s\n", f->chosen + 1, best->note);
@@ -102,6 +103,7 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
     }
     print_groups(s, f);
     print_single_values(s, f);
+    if (simulate_zero_note(f, zero)) printf("note: %s\n", zero);
     if (simulate_unmeasured(best))
         printf("note: only %.0f%% of its time rests on measurements of such sizes, the rest on data sheets "
                "and guesses\n",

@@ -102,9 +102,76 @@ static void a_ledger_that_covers_little_is_not_ok(void **state) {
     }
 }
 
+/* A network in 8 bits says which of its layers are not, all of them, in text and JSON. */
+static void layers_that_stay_real_are_named(void **state) {
+    words *w = *state;
+    hplan(w, 0,
+          "simulate --net vit-b16 --image 32 --mode infer --strategy prec=int8 --machine local --batch 1 "
+          "--json");
+    const int n = words_length(w, "real_layers");
+    assert_true(n > 24); /* a norm and attention in each of twelve layers at least */
+    char *last = strdup(words_text(w, "real_layers/%d", n - 1));
+    hplan(w, 0,
+          "simulate --net vit-b16 --image 32 --mode infer --strategy prec=int8 --machine local --batch 1");
+    out_says(w, "^int8: %d of [0-9]+ layers stay real: ", n);
+    assert_non_null(strstr(w->out, last));
+    for (int i = 0; i < 12; i++) out_says(w, "encoder_layer_%d.ln_2", i);
+    out_lacks(w, "^ .{80}.*ln_"); /* lines of 80 columns */
+    free(last);
+    hplan(w, 0,
+          "simulate --net resnet18 --image 64 --mode infer --strategy prec=int8 --machine local --batch 1 "
+          "--float-layers conv1,layer2.0.conv1");
+    out_says(w, "stay real: conv1, .*layer2.0.conv1");
+    hplan(w, 0,
+          "simulate --net resnet18 --image 64 --mode infer --strategy dp=1 --machine local --batch 1 --json");
+    assert_true(json_is_null(words_at(w, "real_layers")));
+}
+
+/* ZeRO's blocks may take more than its parts save. */
+static void zero_that_saves_nothing_says_so(void **state) {
+    words *w = *state;
+    static const char *const nets[] = {"cnn", "resnet18", "mobilenetv2"};
+    int said = 0, asked = 0;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        hplan(w, 0, "simulate --net %s --image 64 --machine thesis-a100 --strategy dp=2,stages=2 --json",
+              nets[i]);
+        const double without = words_number(w, "candidates/0/memory_bytes");
+        for (int zero = 1; zero <= 3; zero++, asked++) {
+            hplan(
+                w, 0,
+                "simulate --net %s --image 64 --machine thesis-a100 --strategy dp=2,stages=2,zero=%d --json",
+                nets[i], zero);
+            const bool more = words_number(w, "candidates/0/memory_bytes") >= without,
+                       says = strstr(w->out, "saves no memory here") != NULL;
+            assert_int_equal(says, more);
+            said += says;
+        }
+    }
+    assert_true(said > 0 && said < asked);
+    hplan(w, 0, "simulate --net cnn --image 64 --machine thesis-a100 --strategy dp=2,stages=2,zero=3");
+    out_says(w, "^note: zero=3 saves no memory here");
+}
+
+/* Threads that would not compute. */
+static void threads_that_do_nothing_say_so(void **state) {
+    words *w = *state;
+    hplan(w, 0,
+          "simulate --net cnn --image 28 --batch 2 --mode infer --machine local --strategy dp=1 --out i.db");
+    hplan(w, 0, "run i.db --threads 2 --dry-run");
+    err_says(w, "--threads 2: in inference a rank computes with one thread.*--strategy dp=2");
+    hplan(w, 0, "run i.db --dry-run");
+    err_lacks(w, "--threads");
+    hplan(w, 0, "simulate --net cnn --image 28 --batch 2 --machine local --strategy dp=1 --out t.db");
+    hplan(w, 0, "run t.db --threads 2 --dry-run");
+    err_lacks(w, "--threads");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_interval_is_nonsense),
                                        cmocka_unit_test(what_was_measured_of_others_is_not_this),
-                                       cmocka_unit_test(a_ledger_that_covers_little_is_not_ok)};
+                                       cmocka_unit_test(a_ledger_that_covers_little_is_not_ok),
+                                       cmocka_unit_test(threads_that_do_nothing_say_so),
+                                       cmocka_unit_test(layers_that_stay_real_are_named),
+                                       cmocka_unit_test(zero_that_saves_nothing_says_so)};
     return cmocka_run_group_tests(tests, words_open, words_close);
 }
