@@ -82,6 +82,9 @@ static int call(const char *name, int argc, char **argv) {
     char title[MAX_NAME + sizeof "hplan "];
     snprintf(title, sizeof title, "hplan %s", c->name);
     argv[0] = title;
+    static char help[] = "--help"; /* argp has no short one */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "-h") == 0) argv[i] = help;
     return c->run(argc, argv);
 }
 

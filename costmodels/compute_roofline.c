@@ -41,7 +41,10 @@ static hp_cost from_fit(const hp_row *row, const hp_work *w) {
 static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, double peak) {
     const hp_roofline r = {m->device.launch_s, peak * row->y[HP_EFFICIENCY_FLOPS],
                            m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
-    return hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
+    hp_cost c = hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
+    const bool another = strcmp(row->class, m->device.name) != 0; /* by the ratio of two data sheets */
+    if (another && c.source == HP_SOURCE_MEASURED) c.source = HP_SOURCE_DATASHEET;
+    return c;
 }
 
 /* --- a task unlike those that were measured --- */
@@ -114,11 +117,16 @@ static hp_prec prec_of(const char *type) {
 /* A row of the device's class, else of the one that it is like; the table's own rows of any class after those. */
 static const hp_row *class_row(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
                                const char *key) {
+    enum { MOST_LIKE = 3 }; /* "h100-nvl" is like "h100", which is like "a100-40" */
     const hp_cost_table here = {.n = t->n, .row = t->row};
     const hp_row *own = hp_rows_find(&here, kind, d->name, key);
     if (own && strcmp(own->class, "*") != 0) return own;
-    const hp_row *like = *d->like ? hp_rows_find(&here, kind, d->like, key) : NULL;
-    return like ? like : own;
+    const char *like = d->like;
+    for (int step = 0; step < MOST_LIKE && *like; step++, like = hp_device_class_like(like)) {
+        const hp_row *row = hp_rows_find(&here, kind, like, key);
+        if (row && strcmp(row->class, "*") != 0) return row;
+    }
+    return own;
 }
 
 /* Efficiency on this device of kernels with rates of their own, else of the family, else of any operation of its type,

@@ -27,11 +27,19 @@ static hp_status parse_fraction(const char *text, const char *what, double *valu
     return HP_OK;
 }
 
+/* A part of the baseline: 5 is one of 5 % or of 500 %, and nobody can tell which. */
+static hp_status parse_part(const char *text, const char *what, double *value, hp_error *err) {
+    bool percent;
+    HP_TRY(parse_fraction(text, what, value, &percent, err));
+    if (percent || *value <= 1) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "%s %s: %s%% of the baseline, or %.6g%%? fix: %s %s%%", what, text, text,
+                   100 * *value, what, text);
+}
+
 static hp_status parse_limits(const options *o, hp_check_limits *l, hp_error *err) {
-    bool percent = false;
     *l = (hp_check_limits){0.05, 0.05, NAN, false};
-    if (o->slowdown) HP_TRY(parse_fraction(o->slowdown, "--max-slowdown", &l->max_slowdown, &percent, err));
-    if (o->memory) HP_TRY(parse_fraction(o->memory, "--max-memory", &l->max_memory, &percent, err));
+    if (o->slowdown) HP_TRY(parse_part(o->slowdown, "--max-slowdown", &l->max_slowdown, err));
+    if (o->memory) HP_TRY(parse_part(o->memory, "--max-memory", &l->max_memory, err));
     if (o->loss)
         HP_TRY(parse_fraction(o->loss, "--max-loss-drift", &l->max_loss_drift, &l->loss_relative, err));
     return HP_OK;

@@ -1,6 +1,8 @@
 /* nearest.c - Levenshtein distances, one row at a time. */
 #include "plan/base/nearest.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -27,15 +29,25 @@ static int edit_distance(const char *a, const char *b) {
     return row[n];
 }
 
+/* Small letters and digits: ResNet-50 is resnet50. False: too long. */
+static bool normalise(const char *name, char out[MAX_WORD + 1]) {
+    int k = 0;
+    if (strlen(name) > MAX_WORD) return false;
+    for (const char *c = name; *c; c++)
+        if (isalnum((unsigned char)*c)) out[k++] = (char)tolower((unsigned char)*c);
+    out[k] = '\0';
+    return true;
+}
+
 const char *hp_nearest(const char *word, const char *const *name, int n) {
     const char *best = NULL;
+    char asked[MAX_WORD + 1], other[MAX_WORD + 1];
     int fewest = MOST_EDITS + 1;
-    if (strlen(word) > MAX_WORD) return NULL;
+    if (!normalise(word, asked)) return NULL;
     for (int i = 0; i < n; i++) {
-        const size_t length = strlen(name[i]);
-        if (length > MAX_WORD) continue;
-        const int edits = edit_distance(word, name[i]);
-        if (edits >= fewest || edits >= (int)length) continue;
+        if (!normalise(name[i], other)) continue;
+        const int edits = edit_distance(asked, other);
+        if (edits >= fewest || edits >= (int)strlen(other)) continue;
         best = name[i];
         fewest = edits;
     }

@@ -23,14 +23,15 @@
      .tf32_flops_per_s = tf32 * 1e12, .bf16_flops_per_s = bf16 * 1e12, .fp16_flops_per_s = fp16 * 1e12, \
      .int8_ops_per_s = int8 * 1e12, .bytes_per_s = memory * 1e9, .launch_s = 5e-6}
 
-/* `like`: the nearest architecture of which something was published (costmodels/data/shipped.cost) */
+/* `like`: the nearest architecture of which something was measured or published (costmodels/data/shipped.cost), at the own data
+ * sheet's rates */
 #define CLASS_A100_40      GPU_CLASS("a100-40",      "a100-40", 40,  19.5, 156,   312,   312,   624,  1555)
 #define CLASS_A100_80      GPU_CLASS("a100-80",      "a100-40", 80,  19.5, 156,   312,   312,   624,  2039)
 #define CLASS_A100_80_PCIE GPU_CLASS("a100-80-pcie", "a100-40", 80,  19.5, 156,   312,   312,   624,  1935)
 #define CLASS_H100         GPU_CLASS("h100",         "a100-40", 80,  67,   494.5, 989.5, 989.5, 1979, 3350)
-#define CLASS_H100_PCIE    GPU_CLASS("h100-pcie",    "a100-40", 80,  51,   378,   756.5, 756.5, 1513, 2000)
-#define CLASS_H100_NVL     GPU_CLASS("h100-nvl",     "a100-40", 94,  60,   417.5, 835.5, 835.5, 1671, 3900)
-#define CLASS_H200         GPU_CLASS("h200",         "a100-40", 141, 67,   494.5, 989.5, 989.5, 1979, 4800)
+#define CLASS_H100_PCIE    GPU_CLASS("h100-pcie",    "h100",    80,  51,   378,   756.5, 756.5, 1513, 2000)
+#define CLASS_H100_NVL     GPU_CLASS("h100-nvl",     "h100",    94,  60,   417.5, 835.5, 835.5, 1671, 3900)
+#define CLASS_H200         GPU_CLASS("h200",         "h100",    141, 67,   494.5, 989.5, 989.5, 1979, 4800)
 #define CLASS_L40S         GPU_CLASS("l40s",         "a100-40", 48,  91.6, 183,   362,   362,   733,  864)
 #define CLASS_L4           GPU_CLASS("l4",           "a100-40", 24,  30.3, 60,    121,   121,   242.5, 300)
 #define CLASS_A10          GPU_CLASS("a10",          "a100-40", 24,  31.2, 62.5,  125,   125,   250,  600)

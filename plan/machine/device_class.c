@@ -38,6 +38,12 @@ const hp_gpu_model *hp_gpu_model_at(int i) {
     return i >= 0 && i < N_MODELS ? &models[i] : NULL;
 }
 
+const char *hp_device_class_like(const char *class) {
+    for (int i = 0; i < N_MODELS; i++)
+        if (strcmp(models[i].device.name, class) == 0) return models[i].device.like;
+    return "";
+}
+
 double hp_device_class_tdp(const hp_device_class *d) {
     for (int i = 0; i < N_MODELS; i++)
         if (strcmp(models[i].device.name, d->name) == 0) return models[i].tdp_w;

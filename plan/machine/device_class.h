@@ -46,6 +46,9 @@ const hp_gpu_model *hp_gpu_model_nearest(const hp_device_class *d);
 /* The table, for tests and messages; NULL after the last. */
 const hp_gpu_model *hp_gpu_model_at(int i);
 
+/* The class that stands in for one of the table: "h100" for "h100-nvl", for which "a100-40" does; "" of others. */
+const char *hp_device_class_like(const char *class);
+
 /* Of the class that `d` is, in watts; 0: it is none. */
 double hp_device_class_tdp(const hp_device_class *d);
 

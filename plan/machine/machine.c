@@ -3,6 +3,7 @@
 #include "plan/base/alloc.h"
 #include "plan/base/host.h"
 #include "plan/base/input.h"
+#include "plan/base/nearest.h"
 
 #include "plan/machine/shipped.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_NAMES = 64 };
 enum { MAX_FILE = 1 << 16 }; /* a machine's text has about 1 kB */
 
 const char *hp_cache_path(const char *file, char *out, size_t n) {
@@ -20,6 +22,26 @@ const char *hp_cache_path(const char *file, char *out, size_t n) {
 static hp_status not_found(const char *name, int why, hp_error *err) {
     const bool path = strchr(name, '/') || strchr(name, '.');
     if (path || why != ENOENT) return hp_fail(err, HP_EDATA, "machine file %.300s: %s", name, strerror(why));
+    const char *gpu = name;
+    char *end;
+    long devices = strtol(name, &end, 10);
+    if (end > name && (*end == 'x' || *end == 'X')) gpu = end + 1;
+    if (gpu == name || devices < 1 || devices > 64) devices = 1;
+    bool sure;
+    const hp_gpu_model *model = hp_gpu_model_find(gpu, 0, &sure);
+    if (model)
+        return hp_fail(
+            err, HP_EUSAGE,
+            "unknown machine '%.300s': it names a device; did you mean --machine \"nodes=1; node=%ld x %s\"?",
+            name, devices, model->device.name);
+    const char *known[MOST_NAMES];
+    int n = 0;
+    for (const char *shipped; n < MOST_NAMES && (shipped = hp_machine_shipped_name(n)); n++)
+        known[n] = shipped;
+    const char *near = hp_nearest(name, known, n);
+    if (near)
+        return hp_fail(err, HP_EUSAGE, "unknown machine '%.300s': did you mean '%s'? hplan machine list",
+                       name, near);
     return hp_fail(err, HP_EUSAGE,
                    "unknown machine '%.300s'; known are %s, %s, a file, or words such as \"nodes=8; node=4 x "
                    "a100-80\"",

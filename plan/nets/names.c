@@ -2,6 +2,7 @@
  * "amoebanetd:18,208", "unet:32". */
 #include "plan/nets/nets.h"
 
+#include "plan/base/nearest.h"
 #include "plan/base/units.h"
 
 #include <string.h>
@@ -213,13 +214,26 @@ const hp_net_row *hp_net_find(const char *net) {
     return NULL;
 }
 
+/* What stands after the colon stays: "Unet:8" is unet:8. */
+static hp_status unknown_net(const char *net, hp_error *err) {
+    enum { N = sizeof rows / sizeof rows[0] };
+    const char *names[N], *rest = net + strcspn(net, ":");
+    char base[40];
+    for (int i = 0; i < N; i++) names[i] = rows[i].name;
+    snprintf(base, sizeof base, "%.*s", (int)(rest - net), net);
+    const char *near = rest - net < (long)sizeof base ? hp_nearest(base, names, N) : NULL;
+    if (!near) return hp_fail(err, HP_EUSAGE, "unknown network '%s'; known are " NET_NAMES, net);
+    return hp_fail(err, HP_EUSAGE, "unknown network '%s': did you mean '%s%s%s'? known are " NET_NAMES, net,
+                   near, near[strlen(near) - 1] == '-' ? "N" : "", rest);
+}
+
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err) {
     *row = hp_net_find(net);
     for (size_t i = 0; !*row && i < sizeof planned / sizeof planned[0]; i++)
         if (has_base_name(net, planned[i]))
             return hp_fail(err, HP_EUNAVAIL, "network %s: this version does not have it; it has " NET_NAMES,
                            net);
-    if (!*row) return hp_fail(err, HP_EUSAGE, "unknown network '%s'; known are " NET_NAMES, net);
+    if (!*row) return unknown_net(net, err);
     *args = (*row)->args;
     return (*row)->parse ? (*row)->parse(net, net + strlen((*row)->name), args, err) : HP_OK;
 }

@@ -8,9 +8,11 @@
 #include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
+#include "plan/base/nearest.h"
 #include "plan/base/units.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_DEGREE = HP_MAX_DEGREE, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
 static const char BALANCED[] = "balanced"; /* cut by cost */
@@ -388,15 +390,44 @@ static const key *find_key(const char *word) {
     return NULL;
 }
 
+/* How others call it: "" of a name that is no key. */
+static const char *called(const char *word) {
+    static const char *const names[][2] = {
+        {"ddp", "dp=N"},          {"fsdp", "dp=N,zero=3"},  {"data", "dp=N"},
+        {"zero3", "dp=N,zero=3"}, {"zero2", "dp=N,zero=2"}, {"zero1", "dp=N,zero=1"},
+        {"pp", "stages=N"},       {"pipeline", "stages=N"}, {"gpipe", "stages=N,micro=M,sched=gpipe"},
+        {"spatial", "sp=2x2"},    {"tensor", "tp=N"},       {"1f1b", "stages=N,micro=M,sched=1f1b"},
+        {"fp16", "prec=fp16"},    {"bf16", "prec=bf16"},    {"int8", "prec=int8"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcasecmp(word, names[i][0]) == 0) return names[i][1];
+    }
+    return "";
+}
+
+static hp_status unknown_key(const char *word, hp_error *err) {
+    const char *names[N_KEYS], *meant = called(word);
+    for (int i = 0; i < N_KEYS; i++) names[i] = keys[i].name;
+    const char *near = *meant ? NULL : hp_nearest(word, names, N_KEYS);
+    return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'%s%s%s", word,
+                   *meant || near ? ": did you mean '" : "; keys are written KEY=VALUE, such as dp=4",
+                   *meant ? meant
+                   : near ? near
+                          : "",
+                   *meant ? "'?"
+                   : near ? "='?"
+                          : "");
+}
+
 /* One "key=value"; `seen` has one flag per key. */
 static hp_status parse_item(char *item, bool *seen, hp_strategy *s, hp_error *err) {
     char *value = strchr(item, '=');
+    if (!value && *called(item)) return unknown_key(item, err);
     if (!value)
         return hp_fail(err, HP_EUSAGE,
                        "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
     *value++ = 0;
     const key *k = find_key(item);
-    if (!k) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'", item);
+    if (!k) return unknown_key(item, err);
     if (seen[k - keys]) return hp_fail(err, HP_EUSAGE, "strategy: %s is given twice", k->name);
     seen[k - keys] = true;
     return k->kind->parse(k, value, s, err);

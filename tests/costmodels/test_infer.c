@@ -28,7 +28,7 @@ static hp_cost_table *load(hp_arena *arena, const hp_machine *m, const char *tex
 }
 
 /* Data sheets: an A100 multiplies 8-bit integers 32 times as fast as float32, 16-bit floats 16 times; a V100
- * has tensor cores for float16 alone. Never more than the peak; a byte moves as fast whatever it is. */
+ * has tensor cores for float16 alone. Never more than the peak, nor less than 0.3 of it; a byte moves as fast whatever it is. */
 static void types_have_rates_of_their_own(void **state) {
     (void)state;
     static const struct {
@@ -48,7 +48,7 @@ static void types_have_rates_of_their_own(void **state) {
         hp_cost_table *t = load(arena, &m, NULL);
         hp_work w = work(cases[i].key, 1, 1e15, 1);
         const double computes = hp_cost_compute(t, &m, &w).seconds;
-        assert_true(computes >= 1e15 / cases[i].peak && computes <= 3e15 / cases[i].peak);
+        assert_true(computes >= 1e15 / cases[i].peak && computes <= 3.5e15 / cases[i].peak);
         w = work(cases[i].key, 1, 1, 1e13);
         assert_true(hp_cost_compute(t, &m, &w).seconds >= 1e13 / m.device.bytes_per_s);
         hp_arena_free(arena);
