@@ -26,7 +26,7 @@ static void slurm_head(writer *w) {
     const job_script *j = w->j;
     ADD(w, "#SBATCH --job-name=%s\n#SBATCH --nodes=%d\n#SBATCH --ntasks=%d\n", j->name, j->nodes, j->ranks);
     if (even(j)) ADD(w, "#SBATCH --ntasks-per-node=%d\n", j->per_node);
-    ADD(w, "#SBATCH --cpus-per-task=%d\n", j->threads);
+    ADD(w, "#SBATCH --cpus-per-task=%d\n", j->cores);
     if (j->gpus_per_node) ADD(w, "#SBATCH --gpus-per-node=%d\n", j->gpus_per_node);
     if (j->time) ADD(w, "#SBATCH --time=%s\n", j->time);
     if (j->partition) ADD(w, "#SBATCH --partition=%s\n", j->partition);
@@ -39,7 +39,7 @@ static void slurm_head(writer *w) {
 
 static void pbs_head(writer *w) {
     const job_script *j = w->j;
-    ADD(w, "#PBS -N %s\n#PBS -l select=%d:ncpus=%d:mpiprocs=%d", j->name, j->nodes, j->per_node * j->threads,
+    ADD(w, "#PBS -N %s\n#PBS -l select=%d:ncpus=%d:mpiprocs=%d", j->name, j->nodes, j->per_node * j->cores,
         j->per_node);
     if (j->gpus_per_node) ADD(w, ":ngpus=%d", j->gpus_per_node);
     ADD(w, "\n");

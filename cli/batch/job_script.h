@@ -25,6 +25,7 @@ typedef struct job_script {
     int nodes, ranks, per_node; /* ranks on a node at most */
     int gpus_per_node;          /* 0: none */
     int threads;                /* of a rank */
+    int cores;                  /* of a rank: at least its threads */
     int notice_s;               /* before the time is over, to save */
 } job_script;
 

@@ -3,6 +3,7 @@
 #include "cli/show/comm_panels.h"
 #include "cli/show/frame.h"
 #include "plan/base/host.h"
+#include "plan/base/nearest.h"
 #include "plots/plots.h"
 
 #include <string.h>
@@ -25,9 +26,16 @@ static hp_status check_history(const options *o, const hp_plot_kind *kind, int n
     return n_path == 0 ? HP_OK : hp_fail(err, HP_EUSAGE, "--history takes no file; leave out one of them");
 }
 
-static hp_status find_kind(const char *name, const options *o, int n_path, const hp_plot_kind **kind,
-                           hp_error *err) {
+/* first: the first file; NULL: there is none. */
+static hp_status find_kind(const char *name, const char *first, const options *o, int n_path,
+                           const hp_plot_kind **kind, hp_error *err) {
+    static const char *const kinds[] = {"timeline", "scaling",   "memory", "error",
+                                        "comm",     "precision", "pareto", "size"};
     *kind = hp_plot_find(name);
+    const char *near = *kind ? NULL : hp_nearest(name, kinds, sizeof kinds / sizeof *kinds);
+    if (!*kind && first && hp_plot_find(first))
+        return hp_fail(err, HP_EUSAGE, "the kind comes before the files: hplan plot %s %.200s", first, name);
+    if (near) return hp_fail(err, HP_EUSAGE, "there is no plot '%.40s': did you mean '%s'?", name, near);
     if (!*kind)
         return hp_fail(err, HP_EUSAGE,
                        "there is no plot '%.40s'; there are timeline, scaling, memory, error, comm, "
@@ -87,7 +95,7 @@ static hp_status draw(const frame *f, hp_canvas *canvas, hp_error *err) {
     const int n_path = f->n_word - 1; /* after the kind */
     const hp_plot_kind *kind = NULL;
     hp_canvas_format format;
-    HP_TRY(find_kind(f->word[0], o, n_path, &kind, err));
+    HP_TRY(find_kind(f->word[0], n_path ? f->word[1] : NULL, o, n_path, &kind, err));
     HP_TRY(find_format(o, &format, err));
     HP_TRY(open_canvas(kind, format, canvas, err));
     HP_TRY(is_of_history(o, kind, n_path) ? draw_history(f->arena, canvas, err)

@@ -13,11 +13,14 @@
 #include "sim/search/conditions.h"
 #include "sim/search/predict.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A strategy, or the number of a candidate, which has its own batch. */
 static hp_status pick_strategy(hp_arena *arena, hp_db *db, const char *which, hp_plan *plan, hp_error *err) {
-    if (strspn(which, "0123456789") != strlen(which)) return hp_strategy_parse(which, &plan->strategy, err);
+    if (strspn(which, "0123456789") != strlen(which))
+        return hp_conditions_strategy(which, plan, &plan->strategy, err);
     hp_candidate *c = NULL;
     hp_rejected *r = NULL;
     int n = 0, n_rejected = 0;
@@ -52,6 +55,32 @@ static hp_status check_weights(const run_options *o, const hp_plan *plan, hp_err
                : HP_OK;
 }
 
+/* Before minutes of anything, and before what is said of the machine. */
+static hp_status check_file(const char *option, const char *path, hp_error *err) {
+    if (!path || access(path, R_OK) == 0) return HP_OK;
+    return hp_fail(err, HP_EDATA, "%s %s: %s", option, path, strerror(errno));
+}
+
+/* What is no name of data, nor several words of it (patches:SLIDE,size=256), is a folder or a file. */
+static hp_status check_files(const run_options *o, hp_error *err) {
+    const char *data = run_options_passed(o, "data");
+    const bool named =
+        !data || strpbrk(data, ":,") || !cli_data_is_real(data, NULL) || strcmp(data, "fashion-mnist") == 0;
+    HP_TRY(check_file("--data", named ? NULL : data, err));
+    HP_TRY(check_file("--init", o->init, err));
+    return check_file("--input", run_options_passed(o, "input"), err);
+}
+
+/* A login node is not the machine, and has what is to be started looked at all the same. */
+static hp_status check_machine(hp_arena *arena, const run_options *o, const hp_plan *plan,
+                               const run_here *here, hp_error *err) {
+    const hp_status s = run_here_check(arena, plan, here, err);
+    if (s == HP_OK || !o->dry_run) return s;
+    fprintf(stderr, "hplan: note: run would stop here: %s\n", err->text);
+    err->code = HP_OK;
+    return HP_OK;
+}
+
 /* Only the library that trains on processors divides a rank's work among threads. */
 static void tell_threads(const run_options *o, const hp_plan *plan) {
     const bool cpu = !hp_device_on_gpu(plan->device),
@@ -73,6 +102,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, const run_again 
     const hp_plan stored = *plan;
     if (o->plan) HP_TRY(pick_strategy(arena, db, o->plan, plan, err));
     if (o->device) HP_TRY(hp_plan_on_device(plan, o->device, err));
+    HP_TRY(check_files(o, err));
     HP_TRY(check_weights(o, plan, err));
     tell_threads(o, plan);
     leftovers_tell(o->trace);
@@ -91,7 +121,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, const run_again 
         HP_TRY(hp_predict_store(w->db, plan, &p, NULL, err));
     else
         HP_TRY(same ? workspace_copy(w, db, err) : rebuild(arena, db, w, plan, err));
-    HP_TRY(run_here_check(arena, plan, &here, err));
+    HP_TRY(check_machine(arena, o, plan, &here, err));
     const run_disk disk = {.checkpoints = run_options_passed(o, "checkpoint"),
                            .keep = run_options_passed(o, "keep"),
                            .save = run_options_passed(o, "save")};

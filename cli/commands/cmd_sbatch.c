@@ -1,6 +1,7 @@
 /* cmd_sbatch.c - prints a job script for a plan: for Slurm, PBS, or any shell. */
 #include "cli/batch/job_script.h"
 #include "cli/bench/bench_list.h"
+#include "cli/options/run_options.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
 #include "plan/base/units.h"
@@ -67,6 +68,13 @@ static void lay_out(const hp_plan *plan, job_script *j) {
     j->nodes = (devices + m->devices_per_node - 1) / m->devices_per_node;
     j->per_node = here * clients;
     j->gpus_per_node = gpus ? here : 0;
+    /* beside a GPU the others read images; a processor's rank computes with what it is given */
+    const int share = gpus && here > 0 ? m->cores_per_node / (here * clients) : 0;
+    j->cores = share > j->threads ? share : j->threads;
+    if (gpus && j->cores == 1)
+        fprintf(stderr, "hplan: note: one core for each GPU reads all of its images: --threads T asks for "
+                        "more, or cores=N of the "
+                        "machine (hplan help machine)\n");
 }
 
 static hp_status parse(hp_arena *arena, const options *o, const frame *f, job_script *j, hp_error *err) {
@@ -98,6 +106,17 @@ static hp_status check_time(const job_script *j, hp_error *err) {
                    j->notice_s);
 }
 
+/* What `hplan run` would refuse in the job, hours later: unknown options (argp ends the process), numbers that are none. */
+static hp_status check_options(const frame *f, const job_script *j, hp_error *err) {
+    static char name[] = "hplan run";
+    run_options ignored;
+    char **argv = HP_NEW(f->arena, char *, j->n_option + 3);
+    argv[0] = name;
+    argv[1] = hp_arena_strdup(f->arena, j->plan);
+    for (int i = 0; i < j->n_option; i++) argv[2 + i] = hp_arena_strdup(f->arena, j->option[i]);
+    return run_options_parse(f->arena, j->n_option + 2, argv, &ignored, err);
+}
+
 static hp_status print(const char *text, hp_error *err) {
     fputs(text, stdout);
     return cli_finish_stdout(err);
@@ -110,6 +129,7 @@ static hp_status sbatch(frame *f, hp_error *err) {
     const char *text;
     HP_TRY(parse(f->arena, o, f, &j, err));
     HP_TRY(check_time(&j, err));
+    HP_TRY(check_options(f, &j, err));
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
     if (plan.mode != HP_MODE_TRAIN)
         return hp_fail(err, HP_EUSAGE, "%s infers: it has no state to go on from; a job of one line runs it",

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = hp_now_s();
@@ -116,6 +117,7 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     HP_TRY(check_float_layers(o, &s, err));
     HP_TRY(simulate_find(arena, &s, &f, err));
     if (sizes.n) simulate_add_size(&s, &f, &sizes);
+    f.replaced = access(path, F_OK) == 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
     if (!f.stopped) simulate_gains(arena, &s, &f);
     simulate_find_facts(arena, &s, &f);

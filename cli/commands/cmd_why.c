@@ -154,7 +154,8 @@ static hp_status read_question(frame *f, const hp_plan *plan, question *q, hp_er
     int64_t number;
     HP_TRY(hp_candidates_read(f->arena, &f->db, &q->candidate, &q->n, &rejected, &n_rejected, err));
     q->batch = plan->batch;
-    if (strspn(word, "0123456789") != strlen(word)) return hp_strategy_parse(word, &q->strategy, err);
+    if (strspn(word, "0123456789") != strlen(word))
+        return hp_conditions_strategy(word, plan, &q->strategy, err);
     if (q->n == 0) return hp_fail(err, HP_EUSAGE, "%s holds no candidates: ask for a strategy", f->db.path);
     HP_TRY(hp_parse_int(word, "the candidate", 1, q->n, &number, err));
     q->batch = q->candidate[number - 1].batch;

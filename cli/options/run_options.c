@@ -14,7 +14,8 @@ typedef enum row_kind {
     OWN /* text, at `at` */,
     FLAG /* at `at` */,
     COUNT /* a number, at `at` */,
-    PASS /* hplan-exec's */
+    PASS /* hplan-exec's */,
+    NUMBER /* hplan-exec's, and a number */
 } row_kind;
 
 typedef struct row {
@@ -44,26 +45,27 @@ static const row ROWS[] = {
      OWN, AT(metrics), false},
     {"dry-run", NULL, "check everything, print what would be started, start nothing", FLAG, AT(dry_run),
      false},
-    {"steps", "N", "optimiser steps (10)", PASS, 0, false},
-    {"epochs", "N", "passes over the training data", PASS, 0, false},
+    {"steps", "N", "optimiser steps (10)", NUMBER, 0, false},
+    {"epochs", "N", "passes over the training data", NUMBER, 0, false},
     {"data", "DATA", "synthetic, fashion-mnist, a folder, or FILE,.. (synthetic)", PASS, 0, false},
     {"mean", "X,..", "mean of the pixels, per channel (0.5)", PASS, 0, false},
     {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", PASS, 0, false},
-    {"channels", "N", "read images with N channels, then fit them to the network", PASS, 0, false},
-    {"resize", "S", "shorter side to S pixels, then the centre", PASS, 0, false},
+    {"channels", "N", "read images with N channels, then fit them to the network", NUMBER, 0, false},
+    {"resize", "S", "shorter side to S pixels, then the centre", NUMBER, 0, false},
     {"no-shuffle", NULL, "samples in file order", PASS, 0, false},
-    {"lr", "X", "learning rate, the highest of a schedule (sgd 0.01, adamw 0.001)", PASS, 0, false},
+    {"lr", "X", "learning rate, the highest of a schedule (sgd 0.01, adamw 0.001)", NUMBER, 0, false},
     {"lr-schedule", "constant|cosine|step|linear", "how it falls after the warm-up (constant)", PASS, 0,
      false},
-    {"warmup", "N", "steps in which it rises on a line (0)", PASS, 0, false},
-    {"min-lr", "X", "to which cosine and linear fall at the last step (0)", PASS, 0, false},
+    {"warmup", "N", "steps in which it rises on a line (0)", NUMBER, 0, false},
+    {"min-lr", "X", "to which cosine and linear fall at the last step (0)", NUMBER, 0, false},
     {"lr-steps", "N,..", "of step: the steps at which it falls", PASS, 0, false},
-    {"lr-gamma", "X", "of step: by what it falls (0.1)", PASS, 0, false},
-    {"momentum", "X", "of sgd (0.9)", PASS, 0, false},
+    {"lr-gamma", "X", "of step: by what it falls (0.1)", NUMBER, 0, false},
+    {"momentum", "X", "of sgd (0.9)", NUMBER, 0, false},
     {"betas", "B1,B2", "of adamw (0.9,0.999)", PASS, 0, false},
-    {"adam-eps", "X", "of adamw (1e-8)", PASS, 0, false},
-    {"weight-decay", "X", "weight decay (sgd 0; adamw 0.01, of matrices alone)", PASS, 0, false},
-    {"clip-norm", "X", "gradients' norm is at most X, in plans of simulate --clip-norm (1)", PASS, 0, false},
+    {"adam-eps", "X", "of adamw (1e-8)", NUMBER, 0, false},
+    {"weight-decay", "X", "weight decay (sgd 0; adamw 0.01, of matrices alone)", NUMBER, 0, false},
+    {"clip-norm", "X", "gradients' norm is at most X, in plans of simulate --clip-norm (1)", NUMBER, 0,
+     false},
     {"no-dropout", NULL, "keep every activation", PASS, 0, false},
     {"init", "FILE", "weights: safetensors, of hplan quantize too, or ONNX", OWN, AT(init), false},
     {"random-weights", NULL, "inference on real images without --init", FLAG, AT(random_weights), false},
@@ -89,7 +91,7 @@ static const row ROWS[] = {
      0, false},
     {"every", "N|TIME", "steps, or time as in 30s, 10min, 2h, from one checkpoint to the next (10min)", PASS,
      0, false},
-    {"keep", "N", "how many of them to keep (2)", PASS, 0, false},
+    {"keep", "N", "how many of them to keep (2)", NUMBER, 0, false},
     {"resume", NULL, "go on from the newest checkpoint that is whole, in this plan or another", PASS, 0,
      false},
     {"restarts", "N",
@@ -100,7 +102,7 @@ static const row ROWS[] = {
      "same batch",
      FLAG, AT(elastic), false},
     {"deadline", "S", "give up after waiting S seconds for another rank (10, or 20 times the predicted step)",
-     PASS, 0, false},
+     NUMBER, 0, false},
     {"fit-here", NULL,
      "where the plan's machine is not here: the same kind of plan, shrunk to what is; the batch stays", FLAG,
      AT(fit_here), false},
@@ -126,6 +128,22 @@ static hp_status parse_count(const row *r, const char *arg, int64_t *count, hp_e
     return hp_parse_int(arg, what, r->at == AT(threads), 4096, count, err);
 }
 
+/* hplan-exec knows its bounds; that it is none is said before anything else is looked at. */
+static hp_status check_number(const row *r, const char *arg, hp_error *err) {
+    char what[32];
+    double ignored;
+    snprintf(what, sizeof what, "--%s", r->name);
+    return hp_parse_double(arg, what, -1e300, 1e300, &ignored, err);
+}
+
+static hp_status pass_on(const parse_state *s, const row *r, const char *arg) {
+    run_options *o = s->o;
+    if (o->n_pass == RUN_PASS) return hp_fail(s->err, HP_EUSAGE, "too many options");
+    o->pass[o->n_pass++] =
+        arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg) : hp_arena_printf(s->arena, "--%s", r->name);
+    return HP_OK;
+}
+
 static hp_status apply(const parse_state *s, const row *r, char *arg) {
     run_options *o = s->o;
     switch (r->kind) {
@@ -137,11 +155,11 @@ static hp_status apply(const parse_state *s, const row *r, char *arg) {
         break;
     case COUNT:
         return parse_count(r, arg, (int64_t *)(void *)((char *)o + r->at), s->err);
+    case NUMBER:
+        HP_TRY(check_number(r, arg, s->err));
+        return pass_on(s, r, arg);
     case PASS:
-        if (o->n_pass == RUN_PASS) return hp_fail(s->err, HP_EUSAGE, "too many options");
-        o->pass[o->n_pass++] = arg ? hp_arena_printf(s->arena, "--%s=%s", r->name, arg)
-                                   : hp_arena_printf(s->arena, "--%s", r->name);
-        break;
+        return pass_on(s, r, arg);
     }
     return HP_OK;
 }

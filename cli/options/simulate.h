@@ -111,6 +111,7 @@ typedef struct simulate_found {
     const hp_rejected *nearest; /* of the count at hand */
     int n_real, n_counted; /* of an int8 network: layers that stay real, of so many; 0 of 0: it is none */
     const char **real_layer;
+    bool replaced;              /* a plan that lay where this one is written */
     int64_t without_zero_bytes; /* memory of the chosen one with zero=0; 0: it has none */
 } simulate_found;
 
@@ -221,6 +222,8 @@ const char *simulate_number(double value, char out[32]);
 /* "8.14-11.5", milliseconds, with `between` between the ends; false: "not known". */
 bool simulate_interval(const hp_candidate *c, const char *between, char out[64]);
 /* Less of its time rests on measurements than a prediction of a machine at hand should: hplan calibrate --net NAME. */
+/* The first candidate below the chosen one's family that the table shows, from 1; 0: none. */
+int simulate_shown_other(const simulate_setup *s, const simulate_found *f);
 bool simulate_unmeasured(const hp_candidate *c);
 
 #endif

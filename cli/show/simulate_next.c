@@ -28,14 +28,16 @@ void simulate_next(const simulate_setup *s, const simulate_found *f, const char 
     const bool here = hp_device_of_machine(s->machine.name) != NULL;
     next_command run = next_start("run"), explain = next_start("explain"), why = next_start("why");
     char other[16], plain[4096];
-    printf("wrote %s (number %d selected)\n", cli_plain(path, plain, sizeof plain), f->chosen + 1);
+    const int shown = simulate_shown_other(s, f);
+    printf("wrote %s (number %d selected%s)\n", cli_plain(path, plain, sizeof plain), f->chosen + 1,
+           f->replaced ? "; it replaces the one that was there" : "");
     next_word(&run, path);
     next_word(&explain, path);
     next_word(&why, path);
-    snprintf(other, sizeof other, "%d", f->chosen ? 1 : 2);
+    snprintf(other, sizeof other, "%d", shown);
     next_word(&why, other);
     if (here && simulate_unmeasured(&f->list[f->chosen].figures)) print_calibrate(s, f);
     if (here) next_print(stdout, &run);
     next_print(stdout, &explain);
-    if (f->n > 1) next_print(stdout, &why);
+    if (shown) next_print(stdout, &why);
 }

@@ -108,6 +108,12 @@ static bool is_wanted(const simulate_setup *s, const simulate_found *f, int i) {
     return first || hp_strategy_is_plain(&e->strategy) || (s->top_given && before < s->search.top);
 }
 
+int simulate_shown_other(const simulate_setup *s, const simulate_found *f) {
+    for (int i = 0; i < f->n; i++)
+        if (i != f->chosen && is_wanted(s, f, i)) return i + 1;
+    return 0;
+}
+
 /* Drops columns, the least important first, until the longest strategy fits; if no column is left to drop,
  * the strategy is truncated. */
 static layout choose_columns(const simulate_setup *s, const simulate_found *f) {

@@ -170,7 +170,8 @@ static hp_status db_open(const char *path, int flags, hp_db *db, hp_error *err) 
         return hp_fail(err, HP_EDATA, "path is longer than %zu bytes", sizeof db->path - 1);
     struct stat st;
     if (stat(path, &st) != 0)
-        return hp_fail(err, HP_EDATA, "%s: no such file; `hplan simulate` writes one", path);
+        return hp_fail(err, HP_EDATA, "%s: no such file; `hplan simulate` writes plans, `hplan run` traces",
+                       path);
     if (!S_ISREG(st.st_mode)) return hp_fail(err, HP_EDATA, "%s: not a regular file", path);
     sqlite3_soft_heap_limit64((sqlite3_int64)HEAP_CAP_MIB << 20);
     char resolved[4097];

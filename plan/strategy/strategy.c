@@ -390,32 +390,25 @@ static const key *find_key(const char *word) {
     return NULL;
 }
 
-/* How others call it: "" of a name that is no key. */
+/* How it is written here what others call so; "": nobody does. */
 static const char *called(const char *word) {
+#define CALLED(name, key) {name, key},
     static const char *const names[][2] = {
-        {"ddp", "dp=N"},          {"fsdp", "dp=N,zero=3"},  {"data", "dp=N"},
-        {"zero3", "dp=N,zero=3"}, {"zero2", "dp=N,zero=2"}, {"zero1", "dp=N,zero=1"},
-        {"pp", "stages=N"},       {"pipeline", "stages=N"}, {"gpipe", "stages=N,micro=M,sched=gpipe"},
-        {"spatial", "sp=2x2"},    {"tensor", "tp=N"},       {"1f1b", "stages=N,micro=M,sched=1f1b"},
-        {"fp16", "prec=fp16"},    {"bf16", "prec=bf16"},    {"int8", "prec=int8"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+#include "plan/strategy/called.def"
+    };
+#undef CALLED
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcasecmp(word, names[i][0]) == 0) return names[i][1];
-    }
     return "";
 }
 
 static hp_status unknown_key(const char *word, hp_error *err) {
     const char *names[N_KEYS], *meant = called(word);
     for (int i = 0; i < N_KEYS; i++) names[i] = keys[i].name;
-    const char *near = *meant ? NULL : hp_nearest(word, names, N_KEYS);
-    return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'%s%s%s", word,
-                   *meant || near ? ": did you mean '" : "; keys are written KEY=VALUE, such as dp=4",
-                   *meant ? meant
-                   : near ? near
-                          : "",
-                   *meant ? "'?"
-                   : near ? "='?"
-                          : "");
+    const char *near = *meant ? meant : hp_nearest(word, names, N_KEYS);
+    if (!near) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'; keys are as in dp=4", word);
+    return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s': did you mean '%s%s'?", word, near,
+                   *meant ? "" : "=");
 }
 
 /* One "key=value"; `seen` has one flag per key. */

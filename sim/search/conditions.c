@@ -4,6 +4,8 @@
 #include "costmodels/framework/framework.h"
 #include "costmodels/stored.h"
 
+#include <string.h>
+
 /* How the line is read; it is written in the same order. */
 static const char format[] = "rules %d eager %d limit %lld jitter %lg straggler %d %lg unfolded %d as %31s";
 
@@ -59,5 +61,12 @@ hp_status hp_conditions_read(hp_arena *arena, hp_db *db, const hp_plan *plan, hp
     HP_TRY(hp_cost_restore(arena, db, &table, err));
     e->table = table;
     hp_conditions_of_plan(plan, e);
+    return HP_OK;
+}
+
+hp_status hp_conditions_strategy(const char *text, const hp_plan *plan, hp_strategy *s, hp_error *err) {
+    const int32_t prec = plan->strategy.prec; /* s may be the plan's own */
+    HP_TRY(hp_strategy_parse(text, s, err));
+    if (strncmp(text, "prec=", 5) != 0 && !strstr(text, ",prec=")) s->prec = prec;
     return HP_OK;
 }

@@ -14,4 +14,7 @@ hp_status hp_conditions_write(hp_db *db, const hp_eval_setup *e, hp_error *err);
 hp_status hp_conditions_read(hp_arena *arena, hp_db *db, const hp_plan *plan, hp_eval_setup *e,
                              hp_error *err);
 
+/* A strategy that is asked of a plan: where the text names no precision, it is the plan's. Errors: HP_EUSAGE. */
+hp_status hp_conditions_strategy(const char *text, const hp_plan *plan, hp_strategy *s, hp_error *err);
+
 #endif
