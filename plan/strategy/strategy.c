@@ -1,5 +1,6 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
 #include "plan/graph/deploy.h"
+#include "plan/strategy/family.h"
 #include "plan/strategy/grids.h"
 #include "plan/strategy/layout.h"
 #include "plan/strategy/place.h"
@@ -12,7 +13,6 @@
 #include "plan/base/units.h"
 
 #include <string.h>
-#include <strings.h>
 
 enum { MAX_DEGREE = HP_MAX_DEGREE, DEFAULT_FUSE = 25000000, DEFAULT_GEMS = 2 };
 static const char BALANCED[] = "balanced"; /* cut by cost */
@@ -390,20 +390,8 @@ static const key *find_key(const char *word) {
     return NULL;
 }
 
-/* How it is written here what others call so; "": nobody does. */
-static const char *called(const char *word) {
-#define CALLED(name, key) {name, key},
-    static const char *const names[][2] = {
-#include "plan/strategy/called.def"
-    };
-#undef CALLED
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(word, names[i][0]) == 0) return names[i][1];
-    return "";
-}
-
 static hp_status unknown_key(const char *word, hp_error *err) {
-    const char *names[N_KEYS], *meant = called(word);
+    const char *names[N_KEYS], *meant = hp_strategy_called(word);
     for (int i = 0; i < N_KEYS; i++) names[i] = keys[i].name;
     const char *near = *meant ? meant : hp_nearest(word, names, N_KEYS);
     if (!near) return hp_fail(err, HP_EUSAGE, "strategy: unknown key '%.40s'; keys are as in dp=4", word);
@@ -414,7 +402,7 @@ static hp_status unknown_key(const char *word, hp_error *err) {
 /* One "key=value"; `seen` has one flag per key. */
 static hp_status parse_item(char *item, bool *seen, hp_strategy *s, hp_error *err) {
     char *value = strchr(item, '=');
-    if (!value && *called(item)) return unknown_key(item, err);
+    if (!value && *hp_strategy_called(item)) return unknown_key(item, err);
     if (!value)
         return hp_fail(err, HP_EUSAGE,
                        "strategy: '%.60s' is not key=value, for example dp=2,stages=4,micro=8", item);
