@@ -85,6 +85,13 @@ static bool describes(const machine_reading *r, machine_field_id name, machine_f
     return gives(r, rate) || (gives(r, name) && hp_link_class_find(link->name));
 }
 
+/* A rate that no link of this name has: its latency may be another's, too. */
+static bool is_another(const hp_link_class *known, const hp_link_class *given) {
+    static const double ALIKE = 1.5;
+    const double ratio = given->bytes_per_s / known->bytes_per_s;
+    return ratio > ALIKE || ratio < 1 / ALIKE;
+}
+
 static void say_links(const machine_reading *r, hp_machine *m) {
     const bool intra = describes(r, M_LINK, M_LINK_RATE, &m->intra) || m->devices_per_node == 1,
                inter = (describes(r, M_NIC, M_NIC_RATE, &m->inter) && gives(r, M_NICS)) || m->nodes == 1;
@@ -92,6 +99,10 @@ static void say_links(const machine_reading *r, hp_machine *m) {
     if (!inter)
         assumed(m, "%d x %s of %g GB/s between nodes", m->nics_per_node, m->inter.name,
                 1e-9 * m->inter.bytes_per_s);
+    const hp_link_class *known = hp_link_class_find(m->inter.name);
+    if (inter && m->nodes > 1 && known && !gives(r, M_NIC_LATENCY) && is_another(known, &m->inter))
+        assumed(m, "latency of %s, %g us, between nodes (nic=..., latency=TIME)", m->inter.name,
+                1e6 * m->inter.latency_s);
 }
 
 /* Numbers below their range are unknown. */

@@ -104,6 +104,19 @@ static void the_next_question_is_of_a_row(void **state) {
     }
 }
 
+/* A NIC of another rate than any known link has some link's latency, which is said unless it is given. */
+static void an_assumed_latency_is_said(void **state) {
+    words *w = *state;
+    hplan(w, 0, "machine check 'nodes=4; node=4 x a100-80, nvlink=300GB/s; nic=1 x 25Gb/s'");
+    out_says(w, "latency of [a-z-]+, [0-9.]+ us, between nodes");
+    hplan(w, 0, "machine check 'nodes=4; node=4 x a100-80, nvlink=300GB/s; nic=1 x 25Gb/s, latency=5us'");
+    out_lacks(w, "latency of");
+    hplan(w, 0, "machine check 'nodes=4; node=4 x a100-80, nvlink=300GB/s; nic=1 x 200Gb/s'");
+    out_lacks(w, "latency of");
+    hplan(w, 0, "machine check 'nodes=1; node=4 x a100-80, nvlink=300GB/s'");
+    out_lacks(w, "between nodes");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_options_come_before_the_machine),
                                        cmocka_unit_test(a_dry_run_works_where_the_machine_is_not),
@@ -112,6 +125,7 @@ int main(void) {
                                        cmocka_unit_test(why_answers_in_the_plans_precision),
                                        cmocka_unit_test(words_of_a_plot_have_an_order),
                                        cmocka_unit_test(a_plan_that_is_replaced_is_said),
-                                       cmocka_unit_test(the_next_question_is_of_a_row)};
+                                       cmocka_unit_test(the_next_question_is_of_a_row),
+                                       cmocka_unit_test(an_assumed_latency_is_said)};
     return cmocka_run_group_tests(tests, words_open, words_close);
 }
