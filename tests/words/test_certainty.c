@@ -152,17 +152,17 @@ static void zero_that_saves_nothing_says_so(void **state) {
     out_says(w, "^note: zero=3 saves no memory here");
 }
 
-/* Threads that would not compute. */
+/* Threads that would not compute. Where there is no executor, the dry run ends after that. */
 static void threads_that_do_nothing_say_so(void **state) {
     words *w = *state;
     hplan(w, 0,
           "simulate --net cnn --image 28 --batch 2 --mode infer --machine local --strategy dp=1 --out i.db");
-    hplan(w, 0, "run i.db --threads 2 --dry-run");
+    hplan(w, ANY_STATUS, "run i.db --threads 2 --dry-run");
     err_says(w, "--threads 2: in inference a rank computes with one thread.*--strategy dp=2");
-    hplan(w, 0, "run i.db --dry-run");
+    hplan(w, ANY_STATUS, "run i.db --dry-run");
     err_lacks(w, "--threads");
     hplan(w, 0, "simulate --net cnn --image 28 --batch 2 --machine local --strategy dp=1 --out t.db");
-    hplan(w, 0, "run t.db --threads 2 --dry-run");
+    hplan(w, ANY_STATUS, "run t.db --threads 2 --dry-run");
     err_lacks(w, "--threads");
 }
 
