@@ -80,6 +80,23 @@ static void a_faster_core_than_guessed_is_believed(void **state) {
     hp_arena_free(arena);
 }
 
+/* A rate that was only computed, of a machine without other work, is no proof: the clock's is. */
+static void the_fastest_rate_is_the_clocks(void **state) {
+    (void)state;
+    hp_fit_sample s[9];
+    hp_fit quiet, slowed;
+    for (int i = 0; i < 9; i++) {
+        const double flops = 1e6 * (i + 1);
+        s[i] = (hp_fit_sample){.flops = flops, .bytes = 1e4, .seconds = flops / 1e11};
+    }
+    assert_true(hp_fit_work(s, 9, &quiet));
+    for (int i = 0; i < 9; i++) s[i].clock_s = 1.6 * s[i].seconds;
+    assert_true(hp_fit_work(s, 9, &slowed));
+    assert_true(near(quiet.fastest, 1e11, 1e-9) && near(slowed.fastest, 1e11 / 1.6, 1e-9));
+    assert_true(near(slowed.flops_per_s, quiet.flops_per_s, 1e-9)); /* costs are the quiet machine's */
+    assert_true(near(quiet.bytes_least, 1e4, 0) && near(quiet.intensity_most, 900, 1e-12));
+}
+
 /* By octaves outside of bytes or of intensity, or beyond a line's sizes or row lengths. */
 static void outside_of_what_was_seen_nothing_is_measured(void **state) {
     (void)state;
@@ -192,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_fit_predicts_faster_than_the_roofline),
         cmocka_unit_test(a_faster_core_than_guessed_is_believed),
+        cmocka_unit_test(the_fastest_rate_is_the_clocks),
         cmocka_unit_test(outside_of_what_was_seen_nothing_is_measured),
         cmocka_unit_test(the_empty_table_takes_over_smoothly),
         cmocka_unit_test(a_fit_of_dense_convolutions_is_none_of_grouped),
