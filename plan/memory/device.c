@@ -4,6 +4,7 @@
  * weight layouts round channels of a group up to 16 (32 where the vectorised block of outputs is 32), and its
  * scratchpads are a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
 #include "plan/memory/device.h"
+#include "plan/memory/gradient_bands.h"
 #include "plan/base/round.h"
 
 enum {
@@ -78,10 +79,24 @@ static int64_t gradient_scratch(const hp_layer *l, const hp_shape *s) {
            (direct ? 0 : taps(l) * ins * outs);
 }
 
-/* The weights, or their gradient, with the outputs innermost, and the patches of a block of input pixels. */
-static int64_t convt_scratch(const hp_layer *l, const hp_shape *s) {
-    const int64_t pixels = s->n * s->ih * s->iw;
-    return taps(l) * s->oc * (s->ic + (pixels < HP_CONVT_PIXELS ? pixels : HP_CONVT_PIXELS));
+/* Of the largest band: they differ in their last one alone. */
+static int64_t bands_scratch(const hp_graph *g, int layer, const hp_shape *s) {
+    int64_t most = 0;
+    for (int64_t k = 0, n = hp_gradient_bands(s); k<n; k += n> 1 ? n - 1 : 1) {
+        const hp_shape band = hp_gradient_band_of(s, k).shape;
+        const int64_t floats = hp_conv_gemm_gradient(g, layer) ? gradient_scratch(&g->layer[layer], &band)
+                                                               : winograd_scratch(&band, HP_TASK_BWDW);
+        most = floats > most ? floats : most;
+    }
+    return most;
+}
+
+/* The weights, or their gradient and, of many pixels, its sums in float64, with the outputs innermost, and the patches of a
+ * block of input pixels. */
+static int64_t convt_scratch(const hp_layer *l, const hp_shape *s, hp_task_op op) {
+    const int64_t pixels = s->n * s->ih * s->iw, weights = taps(l) * s->oc * s->ic,
+                  sums = op == HP_TASK_BWDW && pixels > HP_GRADIENT_PIXELS ? 2 * weights : 0;
+    return weights + sums + taps(l) * s->oc * (pixels < HP_CONVT_PIXELS ? pixels : HP_CONVT_PIXELS);
 }
 
 /* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 where there are more. */
@@ -109,10 +124,12 @@ static int64_t library_scratch(const hp_layer *l, const hp_shape *s, hp_task_op 
     return bytes;
 }
 
-/* The input in (C, H, W) order, or a row for the bias gradient. */
+/* The input in (C, H, W) order; of many inputs, the outputs in float64 and those of some inputs. */
 static int64_t linear_scratch(const hp_shape *s) {
-    const int64_t image = s->ih > 1 || s->iw > 1 ? s->n * s->ih * s->iw * s->ic : 0;
-    return hp_round_up(4 * (image > s->oc ? image : s->oc), LINES);
+    const int64_t ins = (int64_t)s->ih * s->iw * s->ic;
+    const int64_t image = s->ih > 1 || s->iw > 1 ? s->n * ins : 0,
+                  sums = ins > HP_LINEAR_INS ? 3 * s->n * s->oc : 0;
+    return hp_round_up(4 * image, LINES) + hp_round_up(4 * sums, LINES);
 }
 
 int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
@@ -130,6 +147,13 @@ int64_t hp_attend_scratch(int head_channels) {
                               2 * HP_ATTEND_PASS);
 }
 
+/* Of a backward pass with a bias, its gradient in float64 after the blocks. */
+static int64_t attend_bytes(const hp_graph *g, const hp_layer *l, hp_task_op op, const hp_shape *s) {
+    const int64_t sums =
+        op == HP_TASK_BWD && l->n_param ? hp_param_elements(g, l, 0, s->oc0, s->oc0 + s->oc).count : 0;
+    return hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES) + hp_round_up(8 * sums, LINES);
+}
+
 int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {
     return l->tp == (int32_t)HP_TP_ROW ? hp_round_up(4 * (int64_t)s->ic * s->oc, LINES) : 0;
 }
@@ -141,17 +165,20 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
     if (l->op == HP_DROPOUT)
         return hp_round_up(4 * (int64_t)s->oh * s->ow * s->oc, LINES); /* one sample's mask */
     if (l->op == HP_LINEAR) return linear_scratch(s);
-    if (l->op == HP_ATTENTION) return hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES);
+    if (l->op == HP_ATTENTION) return attend_bytes(g, l, op, s);
     if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM)
         return hp_round_up(op == HP_TASK_BWD ? 24 * (int64_t)s->oc : 0, LINES); /* float64 and float32 sums */
+    if (l->op == HP_EMBEDDING && op == HP_TASK_BWDW) /* lists of each row's pixels */
+        return hp_round_up(4 * (s->n * s->oh * s->ow + g->param[l->param[0]].dim[0]), LINES);
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
-    if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s), LINES);
+    if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s, op), LINES);
     if (l->op != HP_CONV) return 0;
-    if (op == HP_TASK_BWDW && hp_conv_gemm_gradient(g, layer))
-        return hp_round_up(4 * gradient_scratch(l, s), LINES) + hp_turned_bytes(l, s);
-    if (!compute || !hp_conv_winograd_part(g, layer, s))
-        return hp_round_up(library_scratch(l, s, op), LINES) + hp_turned_bytes(l, s);
-    return hp_round_up(4 * winograd_scratch(s, op), LINES);
+    const int64_t after = hp_turned_bytes(l, s) + (op == HP_TASK_BWDW ? hp_gradient_bytes(s) : 0);
+    const bool winograd = compute && hp_conv_winograd_part(g, layer, s);
+    if (op == HP_TASK_BWDW && (winograd || hp_conv_gemm_gradient(g, layer)))
+        return hp_round_up(4 * bands_scratch(g, layer, s), LINES) + after;
+    if (winograd) return hp_round_up(4 * winograd_scratch(s, op), LINES);
+    return hp_round_up(library_scratch(l, s, op), LINES) + after;
 }
 
 int64_t hp_attention_heads(const hp_graph *g, int layer, const hp_shape *s) {

@@ -68,6 +68,9 @@ enum {
 int64_t hp_attend_scratch(int head_channels);
 enum { HP_GRADIENT_ROWS = 512 }; /* pixels per block of a weight gradient's matrix product */
 enum { HP_CONVT_PIXELS = 256 };  /* input pixels per block of a transposed convolution's */
+enum {
+    HP_LINEAR_INS = 1 << 16
+}; /* inputs of a fully connected layer that are summed in float32; such sums in float64 */
 #define HP_WINOGRAD_ZEROS(channels)                                                                          \
     (((channels) + 15) / 16 * 16) /* floats of the zero row that stands for padding */
 

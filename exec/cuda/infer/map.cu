@@ -135,19 +135,14 @@ static __device__ inline float mean_of_bytes(const hp_cuda_map &m, const Spot &o
     return __fmul_rn((float)sum, __fdiv_rn(m.of.scale, (float)(rows.count * cols.count)));
 }
 
-/* Row by row; long rows on their own: the order of exec/device/kernels/loops_pool.inc. */
+/* Pixel by pixel: the order and the blocks of exec/device/kernels/loops_pool.inc. */
 static __device__ inline float mean_of_reals(const hp_cuda_map &m, const Spot &o, const Span &rows,
                                              const Span &cols) {
-    enum { WIDE = 16 };
-    const bool wide = cols.to - cols.from >= WIDE;
-    float sum = 0;
-    for (int64_t y = rows.from; y < rows.to; y++) {
-        float part = wide ? 0 : sum;
+    BlockedSum<1> sum;
+    for (int64_t y = rows.from; y < rows.to; y++)
         for (int64_t x = cols.from; x < cols.to; x++)
-            part = __fadd_rn(part, number_at(m, input_at(m.shape, o.n, y, x, o.c)));
-        sum = wide ? __fadd_rn(sum, part) : part;
-    }
-    return __fmul_rn(sum, __fdiv_rn(1.0f, (float)(rows.count * cols.count)));
+            sum.add({number_at(m, input_at(m.shape, o.n, y, x, o.c))});
+    return __fmul_rn(sum.total(0), __fdiv_rn(1.0f, (float)(rows.count * cols.count)));
 }
 
 static __global__ void mean_map(hp_cuda_map m) {

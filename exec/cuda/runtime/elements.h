@@ -52,6 +52,28 @@ template <typename T, int V> static __device__ inline void store(T *to, int64_t 
     *reinterpret_cast<Pack<T, V> *>(to + i) = p;
 }
 
+/* A thread's sum of many numbers, whose error does not grow with how many: in float32 over SUM_BLOCK of them, and these in
+ * float64, as exec/device/kernels/isa_sum.inc has it. Products and sums are never contracted. */
+enum { SUM_BLOCK = 64 };
+
+template <int V> struct BlockedSum {
+    float part[V] = {};
+    double sum[V] = {};
+    int held = 0;
+    __device__ inline void add(const float (&v)[V]) {
+        for (int j = 0; j < V; j++) part[j] = __fadd_rn(part[j], v[j]);
+        if (++held < SUM_BLOCK) return;
+        for (int j = 0; j < V; j++) {
+            sum[j] += (double)part[j];
+            part[j] = 0;
+        }
+        held = 0;
+    }
+    __device__ inline float total(int j) const {
+        return (float)(sum[j] + (double)part[j]);
+    }
+};
+
 static __device__ inline int64_t thread_index() {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }

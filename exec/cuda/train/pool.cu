@@ -124,14 +124,15 @@ template <typename T, int V> static __global__ void mean(T *y, const T *x, hp_cu
         const Place o = place_of(i, s.oh, s.ow, s.oc);
         const Window h = window_of(down, o.y), w = window_of(across, o.x);
         const float count = (float)h.counted * (float)w.counted;
-        float sum[V] = {}, v[V];
+        float v[V];
+        BlockedSum<V> sum;
         for (int32_t iy = h.first; iy < h.end; iy++)
             for (int32_t ix = w.first; ix < w.end; ix++) {
                 load<T, V>(v, x, element(o.n, s.ih, s.iw, s.ic, iy, ix, o.c));
-                for (int j = 0; j < V; j++) sum[j] += v[j];
+                sum.add(v);
             }
-        for (int j = 0; j < V; j++) sum[j] /= count;
-        store<T, V>(y, i, sum);
+        for (int j = 0; j < V; j++) v[j] = sum.total(j) / count;
+        store<T, V>(y, i, v);
     }
 }
 
@@ -143,14 +144,17 @@ static __global__ void mean_backward(T *dx, const T *dy, hp_cuda_pool p, int64_t
     for (int64_t i = thread_index() * V; i < elems; i += all_threads() * V) {
         const Place at = place_of(i, s.ih, s.iw, s.ic);
         const Window h = outputs_of(down, at.y), w = outputs_of(across, at.x);
-        float sum[V] = {}, g[V];
+        float g[V];
+        BlockedSum<V> sum;
         for (int32_t oy = h.first; oy < h.end; oy++)
             for (int32_t ox = w.first; ox < w.end; ox++) {
                 const float count = (float)window_of(down, oy).counted * (float)window_of(across, ox).counted;
                 load<T, V>(g, dy, element(at.n, s.oh, s.ow, s.oc, oy, ox, at.c));
-                for (int j = 0; j < V; j++) sum[j] += g[j] / count;
+                for (int j = 0; j < V; j++) g[j] /= count;
+                sum.add(g);
             }
-        store<T, V>(dx, i, sum);
+        for (int j = 0; j < V; j++) g[j] = sum.total(j);
+        store<T, V>(dx, i, g);
     }
 }
 

@@ -21,30 +21,37 @@ template <typename T> static __global__ void embed(T *y, const float *table, hp_
 }
 
 /* A block for each row of the table: it looks for the row among as many pixels at a time as it has threads, and adds
- * up those that it finds, a channel per thread. */
+ * up those that it finds, EMBED_EACH channels per thread: more channels take another look. */
+enum { EMBED_EACH = 4 };
+
 template <typename T>
 static __global__ void embed_backward(float *grad, const T *dy, hp_cuda_embedding e, bool add) {
     __shared__ unsigned char mine[THREADS];
     __shared__ int32_t found;
     const int32_t me = (int32_t)threadIdx.x;
-    for (int32_t row = (int32_t)blockIdx.x; row < e.rows; row += (int32_t)gridDim.x) {
-        float *to = grad + (int64_t)row * e.channels;
-        for (int32_t c = me; !add && c < e.channels; c += THREADS) to[c] = 0;
-        for (int64_t p = 0; p < e.pixels; p += THREADS) {
-            __syncthreads(); /* the one before is read */
-            if (me == 0) found = 0;
-            __syncthreads();
-            mine[me] = p + me < e.pixels && row_of(e, p + me) == row;
-            if (mine[me]) atomicAdd(&found, 1);
-            __syncthreads();
-            for (int32_t k = 0, left = found; left > 0; k++) {
-                if (!mine[k]) continue;
-                left--;
-                for (int32_t c = me; c < e.channels; c += THREADS)
-                    to[c] += real(dy[(p + k) * e.channels + c]);
+    for (int32_t row = (int32_t)blockIdx.x; row < e.rows; row += (int32_t)gridDim.x)
+        for (int32_t from = 0; from < e.channels; from += EMBED_EACH * THREADS) {
+            float *to = grad + (int64_t)row * e.channels;
+            BlockedSum<EMBED_EACH> sum;
+            for (int64_t p = 0; p < e.pixels; p += THREADS) {
+                __syncthreads(); /* the one before is read */
+                if (me == 0) found = 0;
+                __syncthreads();
+                mine[me] = p + me < e.pixels && row_of(e, p + me) == row;
+                if (mine[me]) atomicAdd(&found, 1);
+                __syncthreads();
+                for (int32_t k = 0, left = found; left > 0; k++) {
+                    float v[EMBED_EACH] = {};
+                    if (!mine[k]) continue;
+                    left--;
+                    for (int32_t j = 0, c = from + me; j < EMBED_EACH && c < e.channels; j++, c += THREADS)
+                        v[j] = real(dy[(p + k) * e.channels + c]);
+                    sum.add(v);
+                }
             }
+            for (int32_t j = 0, c = from + me; j < EMBED_EACH && c < e.channels; j++, c += THREADS)
+                to[c] = (add ? to[c] : 0.0f) + sum.total(j);
         }
-    }
 }
 
 /* --- places --- */

@@ -1,7 +1,9 @@
 /* attention.c - attention tasks: each head of each sample, over the whole box or window by window. */
 #include "exec/device/cpu/train.h"
 #include "exec/device/rotary.h"
+#include "plan/base/round.h"
 #include "plan/graph/attention.h"
+#include "plan/memory/device.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,6 +69,28 @@ static void set_head(const hp_bound *b, hp_attend *a, int64_t n, int head) {
     a->log_sum = map_of(b->save, out, n, head - first_head(b, c), heads);
 }
 
+/* The gradient of a bias is a sum over all windows of the map: in float64, in the end of scratch. */
+static int64_t bias_elems(const hp_bound *b) {
+    return hp_param_elements(b->graph, b->layer, 0, b->shape.oc0, b->shape.oc0 + b->shape.oc).count;
+}
+
+static double *bias_sums(const hp_bound *b) {
+    const int64_t room = hp_round_up(4 * hp_attend_scratch(hp_head_channels(b->graph, b->layer)), 64);
+    return (double *)(void *)((unsigned char *)b->scratch + room);
+}
+
+static void clear_bias(const hp_bound *b) {
+    double *sums = bias_sums(b);
+    for (int64_t i = 0; i < bias_elems(b); i++) sums[i] = 0;
+}
+
+static void put_bias(const hp_bound *b) {
+    const bool add = b->task->flags & HP_FLAG_ADD;
+    const double *sums = bias_sums(b);
+    float *to = b->grad[0];
+    for (int64_t i = 0; i < bias_elems(b); i++) to[i] = (add ? to[i] : 0.0f) + (float)sums[i];
+}
+
 /* The table's middle: no distance between query and key. */
 static void set_bias(const hp_bound *b, hp_attend *a, int head) {
     const hp_layer *l = b->layer;
@@ -76,7 +100,7 @@ static void set_bias(const hp_bound *b, hp_attend *a, int head) {
     if (!l->n_param) return;
     a->bias_w = 2 * l->kw - 1;
     a->bias = (const float *)b->param[0] + at;
-    a->dbias = b->grad[0] ? (float *)b->grad[0] + at : NULL;
+    a->dbias = b->grad[0] ? bias_sums(b) + at : NULL;
 }
 
 /* Window by window, those that the output's box has some of. */
@@ -130,11 +154,8 @@ hp_status hp_cpu_attention_bwd(hp_device *d, const hp_bound *b, const hp_step *s
     (void)err;
     for (int k = 0; k < 3; k++)
         if (b->dx[k]) memset(b->dx[k], 0, (size_t)hp_box_elems(&b->in_box[k > 0]) * sizeof(float));
-    if (b->layer->n_param && !(b->task->flags & HP_FLAG_ADD)) {
-        const hp_elements e =
-            hp_param_elements(b->graph, b->layer, 0, b->shape.oc0, b->shape.oc0 + b->shape.oc);
-        memset(b->grad[0], 0, (size_t)e.count * sizeof(float));
-    }
+    if (b->layer->n_param) clear_bias(b);
     every_head(d, b, d->kernels->attend.bwd);
+    if (b->layer->n_param) put_bias(b);
     return HP_OK;
 }

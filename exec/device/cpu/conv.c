@@ -100,8 +100,9 @@ static hp_status find(hp_device *d, const hp_bound *b, hp_onednn_kind kind, hp_e
     const bool backward = kind == HP_ONEDNN_BACKWARD_DATA;
     const hp_onednn_limits limits = {backward ? b->pack_backward_bytes : b->pack_forward_bytes,
                                      scratch_of(b)};
-    HP_TRY(hp_onednn_kernel_find(d->library, kind, &b->shape, has_bias(b), limits, &c->library, err));
-    if (c->library && kind != HP_ONEDNN_BACKWARD_WEIGHTS) agree_on_pack(d, b, c, backward);
+    HP_TRY(hp_onednn_kernel_find(d->library, kind, &b->shape, has_bias(b) && !backward, limits, &c->library,
+                                 err));
+    if (c->library) agree_on_pack(d, b, c, backward);
     return HP_OK;
 }
 
@@ -110,11 +111,12 @@ hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
     hp_conv_choice *c = choice_of(d, b);
     c->winograd = hp_conv_winograd_part(d->config.graph, b->layer_id, &b->shape);
     if (op == HP_TASK_PACK) return HP_OK;
+    if (op == HP_TASK_BWDW) {
+        HP_TRY(check_scratch(d, b, err));
+        return hp_cpu_gradient_prepare(d, b, scratch_of(b), err);
+    }
     if (c->winograd) return check_scratch(d, b, err);
-    c->gemm_gradient = op == HP_TASK_BWDW && hp_conv_gemm_gradient(d->config.graph, b->layer_id);
-    if (c->gemm_gradient) return check_scratch(d, b, err);
     if (op == HP_TASK_FWD) return find(d, b, HP_ONEDNN_FORWARD, err);
-    if (op == HP_TASK_BWDW) return find(d, b, HP_ONEDNN_BACKWARD_WEIGHTS, err);
     return b->pack_backward ? find(d, b, HP_ONEDNN_BACKWARD_DATA, err) : HP_OK;
 }
 
@@ -179,28 +181,13 @@ hp_status hp_cpu_conv_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     return HP_OK;
 }
 
-static hp_status weight_gradient(hp_device *d, const hp_bound *b, bool add, hp_error *err) {
-    const hp_conv_choice *c = choice_of(d, b);
-    const hp_shape *g = &b->shape;
-    float *w = gradient_of(b);
-    if (c->library)
-        return hp_onednn_backward_weights(c->library, w, has_bias(b) ? b->grad[1] : NULL, b->x[0], b->dy, add,
-                                          b->scratch, err);
-    if (c->winograd)
-        d->kernels->conv.wino_bwdw(w, b->x[0], b->dy, g, add, b->scratch);
-    else if (c->gemm_gradient)
-        d->kernels->conv.gemm_bwdw(w, b->x[0], b->dy, g, add, b->scratch);
-    else
-        d->kernels->conv.any_bwdw(w, b->x[0], b->dy, g, add);
-    if (has_bias(b))
-        d->kernels->conv.bias_bwd(b->grad[1], b->dy, g->n * g->oh * g->ow, g->oc, add, b->scratch);
-    return HP_OK;
-}
-
 hp_status hp_cpu_conv_bwdw(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
-    HP_TRY(weight_gradient(d, b, (b->task->flags & HP_FLAG_ADD) && !is_turned(b), err));
+    const hp_shape *g = &b->shape;
+    const bool add = b->task->flags & HP_FLAG_ADD;
+    HP_TRY(hp_cpu_gradient(d, b, gradient_of(b), add && !is_turned(b), err));
     put_gradient(b);
+    if (has_bias(b)) d->kernels->sum.rows(b->grad[1], b->dy, g->n * g->oh * g->ow, g->oc, add);
     return HP_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "exec/device/cpu/train.h"
 
 #include "plan/memory/device.h"
+#include "plan/memory/gradient_bands.h"
 
 #include <string.h>
 
@@ -26,11 +27,15 @@ static void reorder(float *to, const float *w, const hp_shape *s) {
             for (int t = 0; t < taps; t++) to[(int64_t)t * s->oc + o] = *w++;
 }
 
-static void reorder_back(float *dw, const float *from, const hp_shape *s, bool add) {
+/* From sums where there are any. */
+static void reorder_back(float *dw, const float *from, const double *sums, const hp_shape *s, bool add) {
     const int taps = s->kh * s->kw;
-    for (int c = 0; c < s->ic; c++, from += patch_elems(s))
+    for (int64_t c = 0, at = 0; c < s->ic; c++, at += patch_elems(s))
         for (int o = 0; o < s->oc; o++)
-            for (int t = 0; t < taps; t++, dw++) *dw = (add ? *dw : 0.0f) + from[(int64_t)t * s->oc + o];
+            for (int t = 0; t < taps; t++, dw++) {
+                const int64_t e = at + (int64_t)t * s->oc + o;
+                *dw = (add ? *dw : 0.0f) + (sums ? (float)sums[e] : from[e]);
+            }
 }
 
 /* --- patches --- */
@@ -148,21 +153,29 @@ hp_status hp_cpu_convt_bwd(hp_device *d, const hp_bound *b, const hp_step *step,
     return HP_OK;
 }
 
+/* Of many pixels, what some thousands give is summed in float32, and that in float64, as plan/memory/gradient_bands.h has it. */
 hp_status hp_cpu_convt_bwdw(hp_device *d, const hp_bound *b, const hp_step *step, hp_error *err) {
     (void)step;
     const hp_shape *s = &b->shape;
     const work w = begin(b);
+    const int64_t n = s->ic * w.patch;
     const float *x = b->x[0];
-    const bool add = b->task->flags & HP_FLAG_ADD;
-    memset(w.weights, 0, (size_t)(s->ic * w.patch) * sizeof *w.weights);
+    const bool add = b->task->flags & HP_FLAG_ADD, wide = w.pixels > HP_GRADIENT_PIXELS;
+    double *sums = wide ? b->scratch : NULL; /* in front of the matrices */
+    float *weights = wide ? (float *)(sums + n) : w.weights, *patches = weights + n;
+    for (int64_t i = 0; wide && i < n; i++) sums[i] = 0;
+    memset(weights, 0, (size_t)n * sizeof *weights);
     for (int64_t first = 0; first < w.pixels; first += HP_CONVT_PIXELS) {
         const int64_t count = block_of(&w, first);
-        gather(w.patches, b->dy, s, first, count);
-        HP_TRY(hp_onednn_matrix(w.weights, x + first * s->ic, w.patches, s->ic, w.patch, count, true, false,
-                                true, err));
+        const bool fresh = wide && first % HP_GRADIENT_PIXELS == 0;
+        gather(patches, b->dy, s, first, count);
+        HP_TRY(hp_onednn_matrix(weights, x + first * s->ic, patches, s->ic, w.patch, count, true, false,
+                                !fresh, err));
+        const int64_t end = first + count;
+        if (wide && (end % HP_GRADIENT_PIXELS == 0 || end == w.pixels))
+            d->kernels->point.accum_wide(sums, weights, n);
     }
-    reorder_back(b->grad[0], w.weights, s, add);
-    if (b->layer->n_param > 1)
-        d->kernels->conv.bias_bwd(b->grad[1], b->dy, s->n * s->oh * s->ow, s->oc, add, b->scratch);
+    reorder_back(b->grad[0], weights, sums, s, add);
+    if (b->layer->n_param > 1) d->kernels->sum.rows(b->grad[1], b->dy, s->n * s->oh * s->ow, s->oc, add);
     return HP_OK;
 }

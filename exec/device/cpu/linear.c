@@ -3,6 +3,8 @@
  * reordered. Where the input is an image, it is the small operand that is brought into (C, H, W) order, in
  * scratch. */
 #include "exec/device/cpu/train.h"
+#include "plan/base/round.h"
+#include "plan/memory/device.h"
 
 /* (N, H, W, C) to (N, C, H, W), or back. */
 static void transpose(float *to, const float *from, const hp_shape *s, bool back) {
@@ -32,12 +34,32 @@ static int64_t inputs_of(const hp_shape *s) {
     return (int64_t)s->ih * s->iw * s->ic;
 }
 
+/* y without its bias. Of many inputs, some thousands at a time in float32, their sums in float64: a map's error does not grow with
+ * its size. */
+static hp_status product(hp_device *d, const hp_bound *b, const float *x, hp_error *err) {
+    const hp_shape *s = &b->shape;
+    const int64_t ins = inputs_of(s), outs = s->n * s->oc;
+    const float *w = b->param[0];
+    if (ins <= HP_LINEAR_INS) return hp_onednn_matrix(b->y, x, w, s->n, s->oc, ins, false, true, false, err);
+    const int64_t image = is_image(s) ? hp_round_up(4 * s->n * ins, 64) : 0;
+    double *sums = (double *)(void *)((unsigned char *)b->scratch + image);
+    float *part = (float *)(sums + outs), *y = b->y;
+    for (int64_t i = 0; i < outs; i++) sums[i] = 0;
+    for (int64_t at = 0; at < ins; at += HP_LINEAR_INS) {
+        const int64_t k = ins - at < HP_LINEAR_INS ? ins - at : HP_LINEAR_INS;
+        HP_TRY(
+            hp_onednn_matrix_part(part, x + at, ins, w + at, ins, s->n, s->oc, k, false, true, false, err));
+        d->kernels->point.accum_wide(sums, part, outs);
+    }
+    for (int64_t i = 0; i < outs; i++) y[i] = (float)sums[i];
+    return HP_OK;
+}
+
 hp_status hp_cpu_linear_fwd(hp_device *d, const hp_bound *b, const hp_step *step, hp_error *err) {
     (void)step;
     const hp_shape *s = &b->shape;
     const float *bias = b->layer->n_param > 1 ? b->param[1] : NULL;
-    HP_TRY(
-        hp_onednn_matrix(b->y, rows_of(b), b->param[0], s->n, s->oc, inputs_of(s), false, true, false, err));
+    HP_TRY(product(d, b, rows_of(b), err));
     for (int64_t n = 0; bias && n < s->n; n++)
         d->kernels->point.accum((float *)b->y + n * s->oc, bias, s->oc);
     return HP_OK;
@@ -58,6 +80,6 @@ hp_status hp_cpu_linear_bwdw(hp_device *d, const hp_bound *b, const hp_step *ste
     const hp_shape *s = &b->shape;
     const bool add = b->task->flags & HP_FLAG_ADD;
     HP_TRY(hp_onednn_matrix(b->grad[0], b->dy, rows_of(b), s->oc, inputs_of(s), s->n, true, false, add, err));
-    if (b->layer->n_param > 1) d->kernels->conv.bias_bwd(b->grad[1], b->dy, s->n, s->oc, add, b->scratch);
+    if (b->layer->n_param > 1) d->kernels->sum.rows(b->grad[1], b->dy, s->n, s->oc, add);
     return HP_OK;
 }

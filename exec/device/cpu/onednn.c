@@ -19,8 +19,7 @@ struct hp_onednn_kernel {
     dnnl_primitive_t run, reorder, reorder_add; /* reorders: weights to and from canonical; run NULL: there is
                                                    no acceptable implementation */
     dnnl_memory_t x, y, weights, bias, canonical, scratch;
-    int64_t weight_bytes, bias_bytes, scratch_bytes; /* scratch: the library's own */
-    int32_t outputs;
+    int64_t weight_bytes, scratch_bytes; /* scratch: the library's own */
 };
 
 struct hp_onednn {
@@ -149,19 +148,18 @@ static const char *name_of(const_dnnl_primitive_desc_t pd) {
     return name;
 }
 
-static bool acceptable(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd, bool bias, int outputs,
-                       hp_onednn_limits limits) {
+static bool acceptable(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd, hp_onednn_limits limits) {
     const int64_t weights = (int64_t)dnnl_memory_desc_get_size(weights_desc(kind, pd)),
                   scratch = scratch_of(pd);
     if (strncmp(name_of(pd), "ref", 3) == 0) return false;
     if (kind != HP_ONEDNN_BACKWARD_WEIGHTS)
         return weights <= limits.pack_bytes && scratch <= limits.scratch_bytes;
-    return line_up(weights) + (bias ? line_up(4 * outputs) : 0) + scratch <= limits.scratch_bytes;
+    return line_up(weights) + scratch <= limits.scratch_bytes;
 }
 
 /* First acceptable primitive descriptor into *found, NULL when there is none. */
 static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolution_desc_t *op,
-                        const_dnnl_primitive_desc_t hint, bool bias, int outputs, hp_onednn_limits limits,
+                        const_dnnl_primitive_desc_t hint, hp_onednn_limits limits,
                         dnnl_primitive_desc_t *found, hp_error *err) {
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_iterator_t it = NULL;
@@ -170,7 +168,7 @@ static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolut
     dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
     if (dnnl_primitive_desc_iterator_create(&it, op, attr, lib->engine, hint) == dnnl_success) do {
             dnnl_primitive_desc_t pd = dnnl_primitive_desc_iterator_fetch(it);
-            if (pd && acceptable(kind, pd, bias, outputs, limits))
+            if (pd && acceptable(kind, pd, limits))
                 *found = pd;
             else if (pd)
                 dnnl_primitive_desc_destroy(pd);
@@ -217,7 +215,6 @@ static hp_status fill_kernel(hp_onednn_kernel *k, const_dnnl_primitive_desc_t pd
     const bool gradient = k->kind == HP_ONEDNN_BACKWARD_WEIGHTS;
     snprintf(k->name, sizeof k->name, "%s", name_of(pd));
     k->weight_bytes = (int64_t)dnnl_memory_desc_get_size(w);
-    k->bias_bytes = bias && gradient ? line_up(4 * k->outputs) : 0;
     k->scratch_bytes = scratch_of(pd);
     CALL(dnnl_primitive_create(&k->run, pd));
     HP_TRY(make_memory(k->lib, &d->x, &k->x, err));
@@ -265,7 +262,7 @@ static hp_status make_kernel(hp_onednn_kernel *k, const hp_shape *s, bool bias, 
     HP_TRY(tensor_descs(s, &d, err));
     if (conv_desc(k->kind, s, &d, bias, &op) != dnnl_success) return HP_OK;
     if (k->kind != HP_ONEDNN_FORWARD) hint = forward_hint(k->lib, s, &d, bias);
-    hp_status status = choose(k->lib, k->kind, &op, hint, bias, s->oc, limits, &pd, err);
+    hp_status status = choose(k->lib, k->kind, &op, hint, limits, &pd, err);
     if (status == HP_OK && pd) status = fill_kernel(k, pd, &d, bias, err);
     if (pd) dnnl_primitive_desc_destroy(pd);
     if (hint) dnnl_primitive_desc_destroy(hint);
@@ -282,7 +279,7 @@ hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_sh
     if (k) return HP_OK;
     k = calloc(1, sizeof *k);
     HP_ASSERT(k != NULL);
-    *k = (hp_onednn_kernel){.lib = lib, .next = lib->kernels, .kind = kind, .outputs = s->oc};
+    *k = (hp_onednn_kernel){.lib = lib, .next = lib->kernels, .kind = kind};
     memcpy(k->key, key, sizeof key);
     lib->kernels = k;
     HP_TRY(make_kernel(k, s, bias, limits, err));
@@ -310,7 +307,7 @@ int64_t hp_onednn_kernel_pack_bytes(const hp_onednn_kernel *k) {
 
 int64_t hp_onednn_kernel_scratch_bytes(const hp_onednn_kernel *k) {
     const bool gradient = k->kind == HP_ONEDNN_BACKWARD_WEIGHTS;
-    return k->scratch_bytes + (gradient ? line_up(k->weight_bytes) + k->bias_bytes : 0);
+    return k->scratch_bytes + (gradient ? line_up(k->weight_bytes) : 0);
 }
 
 /* --- running --- */
@@ -361,27 +358,30 @@ hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *d
     return execute(k, k->run, o, 4, err);
 }
 
-hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, const float *x,
-                                     const float *dy, bool add, void *scratch, hp_error *err) {
-    unsigned char *own = scratch, *bias = own + line_up(k->weight_bytes);
+hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, const float *x, const float *dy,
+                                     bool add, void *scratch, hp_error *err) {
+    unsigned char *own = scratch;
     const operand o[] = {{DNNL_ARG_SRC, k->x, x},
                          {DNNL_ARG_DIFF_WEIGHTS, k->weights, own},
                          {DNNL_ARG_DIFF_DST, k->y, dy},
-                         {DNNL_ARG_SCRATCHPAD, k->scratch, bias + k->bias_bytes},
-                         {DNNL_ARG_DIFF_BIAS, k->bias, bias}};
-    HP_TRY(execute(k, k->run, o, 5, err));
+                         {DNNL_ARG_SCRATCHPAD, k->scratch, own + line_up(k->weight_bytes)}};
+    HP_TRY(execute(k, k->run, o, 4, err));
     const operand back[] = {{DNNL_ARG_FROM, k->weights, own}, {DNNL_ARG_TO, k->canonical, dw}};
-    HP_TRY(execute(k, add ? k->reorder_add : k->reorder, back, 2, err));
-    const float *fresh = (const float *)bias;
-    for (int32_t i = 0; k->bias && i < k->outputs; i++) db[i] = (add ? db[i] : 0.0f) + fresh[i];
+    return execute(k, add ? k->reorder_add : k->reorder, back, 2, err);
+}
+
+hp_status hp_onednn_matrix_part(float *c, const float *a, int64_t lda, const float *b, int64_t ldb, int64_t m,
+                                int64_t n, int64_t k, bool transpose_a, bool transpose_b, bool add,
+                                hp_error *err) {
+    CALL(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb,
+                    add ? 1.0f : 0.0f, c, n));
     return HP_OK;
 }
 
 hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k,
                            bool transpose_a, bool transpose_b, bool add, hp_error *err) {
-    CALL(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a, transpose_a ? m : k,
-                    b, transpose_b ? k : n, add ? 1.0f : 0.0f, c, n));
-    return HP_OK;
+    return hp_onednn_matrix_part(c, a, transpose_a ? m : k, b, transpose_b ? k : n, m, n, k, transpose_a,
+                                 transpose_b, add, err);
 }
 
 const char *hp_onednn_version(char out[32]) {

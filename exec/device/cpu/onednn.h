@@ -46,13 +46,17 @@ hp_status hp_onednn_forward(hp_onednn_kernel *k, float *y, const float *x, const
                             const float *bias, void *scratch, hp_error *err);
 hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *dy, const float *pack,
                                   void *scratch, hp_error *err);
-/* dw (and db) written, or added to with `add`. */
-hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, float *db, const float *x,
-                                     const float *dy, bool add, void *scratch, hp_error *err);
+/* dw written, or added to with `add`. One float32 sum per weight over all pixels: see plan/memory/gradient_bands.h. */
+hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, const float *x, const float *dy,
+                                     bool add, void *scratch, hp_error *err);
 
 /* c (m, n) = a (m, k) * b (k, n), or added to with `add`; a transposed matrix is stored (k, m), (n, k).
  * Row-major. */
 hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k,
                            bool transpose_a, bool transpose_b, bool add, hp_error *err);
+/* The same of parts of larger matrices, whose rows lie lda and ldb apart. */
+hp_status hp_onednn_matrix_part(float *c, const float *a, int64_t lda, const float *b, int64_t ldb, int64_t m,
+                                int64_t n, int64_t k, bool transpose_a, bool transpose_b, bool add,
+                                hp_error *err);
 
 #endif

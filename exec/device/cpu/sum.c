@@ -35,9 +35,8 @@ hp_status hp_cpu_sum_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     const size_t bytes = (size_t)n * sizeof(float);
     const float *dy = b->dy;
     float *dx = b->dx[0];
-    const bool biased = b->layer->n_param > 0;
-    if (biased && !(b->task->flags & HP_FLAG_ADD)) memset(b->grad[0], 0, bytes);
-    for (int64_t i = 0; biased && i < pixels_of(b); i++) d->kernels->point.accum(b->grad[0], dy + i * n, n);
+    if (b->layer->n_param > 0)
+        d->kernels->sum.rows(b->grad[0], dy, pixels_of(b), n, b->task->flags & HP_FLAG_ADD);
     if (!dx || dx == dy) return HP_OK;
     for (int64_t i = 0; i < pixels_of(b); i++)
         for (int c = 0; c < b->shape.ic; c += n) memcpy(dx + i * b->shape.ic + c, dy + i * n, bytes);

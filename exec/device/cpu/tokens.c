@@ -35,18 +35,31 @@ hp_status hp_cpu_embedding_fwd(hp_device *d, const hp_bound *b, const hp_step *s
     return HP_OK;
 }
 
-/* In the order of the pixels, so that the same ids give the same bits. */
+/* Pixels of a row are listed in their order, so that the same ids give the same bits. Scratch: each row's first pixel, each
+ * pixel's next (plan/memory/device.c). */
+static void list_pixels(const hp_bound *b, hp_extent here, int32_t *first, int32_t *next) {
+    const int64_t pixels = b->out_elems / b->shape.oc;
+    const float *id = b->x[0];
+    for (int64_t r = 0; r < here.hi - here.lo; r++) first[r] = -1;
+    for (int64_t i = pixels - 1; i >= 0; i--) {
+        const int64_t row = hp_embedding_row(b, here, (double)id[i]);
+        if (row < 0) continue;
+        next[i] = first[row];
+        first[row] = (int32_t)i;
+    }
+}
+
 hp_status hp_cpu_embedding_bwdw(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
     (void)err;
     const hp_extent here = hp_embedding_rows(b);
-    const int64_t c = b->shape.oc;
-    const float *id = b->x[0], *dy = b->dy;
-    clear(b, (here.hi - here.lo) * c);
-    for (int64_t i = 0; i * c < b->out_elems; i++) {
-        const int64_t row = hp_embedding_row(b, here, (double)id[i]);
-        if (row >= 0) d->kernels->point.accum((float *)b->grad[0] + row * c, dy + i * c, c);
-    }
+    const int c = b->shape.oc;
+    int32_t *first = b->scratch, *next = first + (here.hi - here.lo);
+    clear(b, (here.hi - here.lo) * (int64_t)c);
+    list_pixels(b, here, first, next);
+    for (int64_t r = 0; r < here.hi - here.lo; r++)
+        if (first[r] >= 0)
+            d->kernels->sum.listed((float *)b->grad[0] + r * c, b->dy, first[r], next, c, true);
     return HP_OK;
 }
 

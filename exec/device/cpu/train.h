@@ -12,6 +12,8 @@ typedef struct hp_conv_choice {
     bool winograd, gemm_gradient;
     bool repack;               /* the layer's pack has another layout: weights are packed for every run */
     hp_onednn_kernel *library; /* NULL: own kernel */
+    hp_onednn_kernel **band;   /* of a weight gradient: per band, NULL as above */
+    double *sums;              /* of one of several bands */
 } hp_conv_choice;
 
 typedef struct hp_pool_windows hp_pool_windows; /* cpu/pool.c */
@@ -34,6 +36,9 @@ struct hp_device {
 
 hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/conv.c */
 hp_cpu_fn hp_cpu_pack, hp_cpu_conv_fwd, hp_cpu_conv_bwd, hp_cpu_conv_bwdw;
+/* Of a weight gradient, whose room is the first bytes of scratch; canonical, written or added to with `add`: cpu/gradient.c. */
+hp_status hp_cpu_gradient_prepare(hp_device *d, const hp_bound *b, int64_t scratch_bytes, hp_error *err);
+hp_status hp_cpu_gradient(hp_device *d, const hp_bound *b, float *dw, bool add, hp_error *err);
 hp_cpu_fn hp_cpu_linear_fwd, hp_cpu_linear_bwd, hp_cpu_linear_bwdw;            /* cpu/linear.c */
 hp_cpu_fn hp_cpu_bn_stats, hp_cpu_bn_fwd, hp_cpu_bn_bstats, hp_cpu_bn_bwd;     /* cpu/norm.c */
 hp_status hp_cpu_pool_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/pool.c */

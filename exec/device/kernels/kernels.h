@@ -20,6 +20,7 @@ typedef struct hp_point_kernels {
     void (*act_bwd)(int act, float *dx, const float *dy, const float *x, int64_t n, float a, float b);
     void (*add)(float *y, const float *a, const float *b, int64_t n, hp_clamp k);
     void (*accum)(float *dst, const float *src, int64_t n);
+    void (*accum_wide)(double *dst, const float *src, int64_t n);
     void (*scale)(float *y, const float *x, const float *factor, int64_t n);
     /* By optimiser (exec/device/update.h), with gradients times a factor. */
     void (*update[HP_OPTIMIZERS])(float *w, const float *g, float *m, float *v, int64_t n, float factor,
@@ -86,7 +87,7 @@ typedef struct hp_attend {
     hp_attend_map q, k, v, y, log_sum; /* log_sum: of the weights before they are divided by it */
     hp_attend_map dy, dq, dk, dv;      /* dq, dk, dv are added to */
     const float *bias;                 /* at no distance; rows of bias_w; NULL: none */
-    float *dbias;                      /* added to */
+    double *dbias;                     /* added to */
     int32_t bias_w;
     const float
         *turn; /* per pixel of the whole map: cosines, then sines, of half a head's channels; NULL: none */
@@ -113,6 +114,13 @@ typedef struct hp_pool_kernels {
                      const hp_windows *cols);
 } hp_pool_kernels;
 
+/* Sums over rows of channels: what is added in float32 is 64 rows, however many there are. Written, or added to with `add`. */
+typedef struct hp_sum_kernels {
+    void (*rows)(float *sum, const float *x, int64_t rows, int channels, bool add);
+    /* Of rows first, next[first], next[next[first]], ... until one is negative. */
+    void (*listed)(float *sum, const float *x, int32_t first, const int32_t *next, int channels, bool add);
+} hp_sum_kernels;
+
 /* Convolutions. Weights canonical (O, I/groups, kh, kw) unless packed; bias may be NULL.
  * Weight gradients are written, or added to with `add`. */
 typedef struct hp_conv_kernels {
@@ -126,8 +134,6 @@ typedef struct hp_conv_kernels {
     /* Weight gradient of an ungrouped convolution as a matrix product. */
     void (*gemm_bwdw)(float *dw, const float *x, const float *dy, const hp_shape *s, bool add,
                       float *scratch);
-    /* Sums over pixels of dy: the bias gradient. `tmp`: channels floats. */
-    void (*bias_bwd)(float *db, const float *dy, int64_t rows, int channels, bool add, float *tmp);
     /* Any shape at all, slowly. */
     void (*any)(float *y, const float *x, const float *w, const float *bias, const hp_shape *s);
     void (*any_bwd)(float *dx, const float *dy, const float *w, const hp_shape *s);
@@ -139,6 +145,7 @@ typedef struct hp_f32_kernels {
     hp_point_kernels point;
     hp_norm_kernels norm;
     hp_pool_kernels pool;
+    hp_sum_kernels sum;
     hp_conv_kernels conv;
     hp_layernorm_kernels layernorm;
     hp_attend_kernels attend;

@@ -9,6 +9,7 @@
 
 #include "exec/device/kernels/isa_vec.inc"
 #include "exec/device/kernels/isa_point.inc"
+#include "exec/device/kernels/isa_sum.inc"
 #include "exec/device/kernels/isa_norm.inc"
 #include "exec/device/kernels/isa_pool.inc"
 #include "exec/device/kernels/isa_gemm.inc"
@@ -31,6 +32,7 @@ const hp_f32_kernels NAME(HP_ISA) = {
               .act_bwd = point_act_bwd,
               .add = point_add,
               .accum = point_accum,
+              .accum_wide = point_accum_wide,
               .scale = point_scale,
               .squares = point_squares,
               .update =
@@ -45,11 +47,11 @@ const hp_f32_kernels NAME(HP_ISA) = {
              .bwd_sums = norm_bwd_sums,
              .bwd_apply = norm_bwd_apply},
     .pool = {.max = pool_max, .max_bwd = pool_max_bwd, .mean = pool_mean, .mean_bwd = pool_mean_bwd},
+    .sum = {.rows = sum_of_rows, .listed = sum_of_listed},
     .conv = {.wino_pack = wino_pack,
              .wino = wino_fwd,
              .wino_bwdw = wino_bwdw,
              .gemm_bwdw = gradient_bwdw,
-             .bias_bwd = any_bias_bwd,
              .any = any_fwd,
              .any_bwd = any_bwd,
              .any_bwdw = any_bwdw},
