@@ -334,8 +334,8 @@ hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
     return r;
 }
 
-hp_clamp hp_clamp_of(int act) {
-    const hp_act_bounds r = hp_act_bounds_of(&(hp_layer){.act = act});
+hp_clamp hp_clamp_of(const hp_layer *l) {
+    const hp_act_bounds r = hp_act_bounds_of(l);
     return (hp_clamp){(float)r.least, (float)r.greatest};
 }
 

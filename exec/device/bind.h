@@ -80,7 +80,7 @@ hp_running hp_running_factors(const hp_bound *b, const hp_step *s);
 typedef struct hp_clamp {
     float lo, hi;
 } hp_clamp;
-hp_clamp hp_clamp_of(int act);
+hp_clamp hp_clamp_of(const hp_layer *l);
 
 /* Rows of an embedding's table that are here. */
 static inline hp_extent hp_embedding_rows(const hp_bound *b) {

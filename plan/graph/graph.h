@@ -21,7 +21,7 @@ typedef enum hp_layer_op {
 
 /* Columns of acts.def, by hp_act (plan/graph/acts.h). */
 typedef enum hp_act_kind { HP_ACT_IS_CLAMP, HP_ACT_IS_FUSED, HP_ACT_IS_ALONE } hp_act_kind;
-typedef enum hp_act_backward { HP_ACT_READS_NOTHING, HP_ACT_READS_X, HP_ACT_READS_Y } hp_act_backward;
+typedef enum hp_act_backward { HP_ACT_READS_X, HP_ACT_READS_Y } hp_act_backward;
 
 typedef struct hp_act_info {
     hp_act_kind kind;

@@ -17,8 +17,7 @@ static bool beyond_torch(const hp_layer *l) {
 /* What of the layer cannot be trained; NULL: all can. */
 static const char *untrained(const hp_layer *l, char *out, size_t n) {
     const char *op = hp_layer_infos[l->op].name;
-    const hp_act_backward reads = hp_act_infos[l->act].backward;
-    if (reads == HP_ACT_READS_NOTHING || (reads == HP_ACT_READS_X && l->op != HP_ACT))
+    if (hp_act_reads_x(l) && l->op != HP_ACT)
         snprintf(out, n, "%s", hp_act_names[l->act]);
     else if (forward_only[l->op])
         snprintf(out, n, "%s", op);

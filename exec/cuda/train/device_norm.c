@@ -41,7 +41,7 @@ static hp_cuda_norm norm_of(const hp_device *d, const hp_bound *b) {
                       .all = counts_whole(b),
                       .counted = b->counted,
                       .eps = (double)b->layer->eps,
-                      .clamp = hp_clamp_of(b->layer->act),
+                      .clamp = hp_clamp_of(b->layer),
                       .x = b->x[0],
                       .save = b->save,
                       .add = b->task->flags & HP_FLAG_ADD,

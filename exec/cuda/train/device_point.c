@@ -13,20 +13,20 @@ hp_status hp_cuda_act_fwd(hp_device *d, const hp_bound *b, void *self, hp_error 
                                     (float)k.a, (float)k.b, d->cuda->compute));
     else
         HP_CUDA(hp_cuda_clamp(hp_cuda_elements(d, b), b->y, b->x[0], NULL, b->out_elems,
-                              hp_clamp_of(b->layer->act), d->cuda->compute));
+                              hp_clamp_of(b->layer), d->cuda->compute));
     return HP_OK;
 }
 
 hp_status hp_cuda_add_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    HP_CUDA(hp_cuda_clamp(hp_cuda_elements(d, b), b->y, b->x[0], b->x[1], b->out_elems,
-                          hp_clamp_of(b->layer->act), d->cuda->compute));
+    HP_CUDA(hp_cuda_clamp(hp_cuda_elements(d, b), b->y, b->x[0], b->x[1], b->out_elems, hp_clamp_of(b->layer),
+                          d->cuda->compute));
     return HP_OK;
 }
 
 static hp_status masked(hp_device *d, const hp_bound *b, void *dx0, void *dx1, hp_error *err) {
     const void *y = hp_layer_has_act(b->layer) ? b->y : NULL;
-    HP_CUDA(hp_cuda_mask(hp_cuda_elements(d, b), dx0, dx1, b->dy, y, b->out_elems, hp_clamp_of(b->layer->act),
+    HP_CUDA(hp_cuda_mask(hp_cuda_elements(d, b), dx0, dx1, b->dy, y, b->out_elems, hp_clamp_of(b->layer),
                          d->cuda->compute));
     return HP_OK;
 }

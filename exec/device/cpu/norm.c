@@ -97,7 +97,7 @@ hp_status hp_cpu_bn_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
         n.scale[c] = gamma[c] * inverse;
     }
     d->kernels->norm.apply(b->y, b->x[0], b->n_in > 1 ? b->x[1] : NULL, eval ? mean : save, n.scale,
-                           b->param[1], rows_of(b), channels, hp_clamp_of(b->layer->act));
+                           b->param[1], rows_of(b), channels, hp_clamp_of(b->layer));
     return HP_OK;
 }
 
@@ -143,7 +143,7 @@ hp_status hp_cpu_bn_bstats(hp_device *d, const hp_bound *b, const hp_step *s, hp
     const float *save = b->save;
     double *sum = b->sums, *dot = sum + b->shape.oc;
     d->kernels->norm.bwd_sums(b->dy, mask_of(b), b->x[0], save, rows_of(b), b->shape.oc,
-                              hp_clamp_of(b->layer->act), NULL, sum, dot, n.tmp);
+                              hp_clamp_of(b->layer), NULL, sum, dot, n.tmp);
     parameter_gradients(b, sum, dot);
     for (int c = 0; c < b->shape.oc; c++) dot[c] *= (double)save[b->shape.oc + c];
     return HP_OK;
@@ -170,7 +170,7 @@ static void data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n
     if (count > 0)
         d->kernels->norm.bwd_apply((float *)b->dx[0] + at, g + at, y ? y + at : NULL,
                                    (const float *)b->x[0] + at, b->save, n->scale, counts ? n->a : n->zero,
-                                   counts ? n->b : n->zero, count, b->shape.oc, hp_clamp_of(b->layer->act));
+                                   counts ? n->b : n->zero, count, b->shape.oc, hp_clamp_of(b->layer));
 }
 
 /* Row by row: the pixels before, inside and after those that count. */
@@ -192,7 +192,7 @@ static void shared_data_gradient(hp_device *d, const hp_bound *b, const norm_scr
 /* The gradient after the activation's mask, to the residual branch; may be in place. */
 static void residual_gradient(hp_device *d, const hp_bound *b, float *keep) {
     if (mask_of(b))
-        d->kernels->point.clamp_bwd(keep, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer->act));
+        d->kernels->point.clamp_bwd(keep, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer));
     else if (keep != b->dy)
         memcpy(keep, b->dy, (size_t)b->out_elems * sizeof *keep);
 }
@@ -210,7 +210,7 @@ hp_status hp_cpu_bn_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
         return HP_OK;
     }
     d->kernels->norm.bwd_sums(b->dy, mask_of(b), b->x[0], b->save, rows_of(b), b->shape.oc,
-                              hp_clamp_of(b->layer->act), keep, n.first, n.second, n.tmp);
+                              hp_clamp_of(b->layer), keep, n.first, n.second, n.tmp);
     parameter_gradients(b, n.first, n.second);
     data_factors(b, &n, n.first, n.second, false);
     if (b->dx[0]) data_gradient(d, b, &n, g, y, 0, rows_of(b), true);

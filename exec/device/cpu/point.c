@@ -11,13 +11,13 @@ hp_status hp_cpu_act_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     if (hp_act_reads_x(b->layer))
         d->kernels->point.act(b->layer->act, b->y, b->x[0], b->out_elems, (float)k.a, (float)k.b);
     else
-        d->kernels->point.clamp(b->y, b->x[0], b->out_elems, hp_clamp_of(b->layer->act));
+        d->kernels->point.clamp(b->y, b->x[0], b->out_elems, hp_clamp_of(b->layer));
     return HP_OK;
 }
 
 static void masked_copy(hp_device *d, const hp_bound *b, float *dx) {
     if (hp_layer_has_act(b->layer))
-        d->kernels->point.clamp_bwd(dx, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer->act));
+        d->kernels->point.clamp_bwd(dx, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer));
     else if (dx != b->dy)
         memcpy(dx, b->dy, (size_t)b->out_elems * sizeof *dx);
 }
@@ -37,7 +37,7 @@ hp_status hp_cpu_act_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
 hp_status hp_cpu_add_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
     (void)err;
-    d->kernels->point.add(b->y, b->x[0], b->x[1], b->out_elems, hp_clamp_of(b->layer->act));
+    d->kernels->point.add(b->y, b->x[0], b->x[1], b->out_elems, hp_clamp_of(b->layer));
     return HP_OK;
 }
 

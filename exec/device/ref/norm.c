@@ -63,8 +63,8 @@ void hp_ref_bn_fwd(const hp_bound *b, const hp_step *s) {
             save[channels + c] = inverse;
         }
         for (int64_t i = c; i < b->out_elems; i += channels)
-            y[i] = clamp((x[i] - mean) * inverse * gamma[c] + beta[c] + (r ? r[i] : 0),
-                         hp_clamp_of(b->layer->act));
+            y[i] =
+                clamp((x[i] - mean) * inverse * gamma[c] + beta[c] + (r ? r[i] : 0), hp_clamp_of(b->layer));
     }
 }
 
@@ -94,7 +94,7 @@ void hp_ref_bn_stats(const hp_bound *b, const hp_step *s) {
 
 /* dy after the activation's mask. */
 static double masked(const hp_bound *b, int64_t i) {
-    const hp_clamp k = hp_clamp_of(b->layer->act);
+    const hp_clamp k = hp_clamp_of(b->layer);
     const double *dy = b->dy, *y = b->y;
     if (!hp_layer_has_act(b->layer)) return dy[i];
     return y[i] > (double)k.lo && y[i] < (double)k.hi ? dy[i] : 0;

@@ -45,7 +45,7 @@ static bool hard_swish(onnx_passes *p, hp_layer *l) {
     return false;
 }
 
-/* --- x (1 + erf(x / sqrt(2))) / 2, its form with tanh, x sigmoid(x); factors anywhere --- */
+/* --- x (1 + erf(x / sqrt(2))) / 2, its form with tanh, x sigmoid(x), x tanh(softplus(x)); factors anywhere --- */
 
 /* factor * tensor + bias, the same for all channels. */
 typedef struct affine {
@@ -101,15 +101,21 @@ static bool is_gelu_argument(const onnx_passes *p, affine a, int32_t x) {
     return false;
 }
 
+static bool is_softplus(const onnx_passes *p, int32_t tensor, int32_t x) {
+    const hp_layer *l = onnx_sole_maker(p, tensor, HP_ACT);
+    return l && l->act == HP_ACT_SOFTPLUS && l->in[0] == x;
+}
+
 /* The activation that is factor times x times the gate; HP_ACT_NONE: there is none. */
 static hp_act gated(const onnx_passes *p, affine gate, double factor, int32_t x) {
     const hp_layer *l = onnx_sole_maker(p, gate.tensor, HP_ACT);
     const double slope = gate.factor * factor, shift = gate.bias * factor;
-    const bool half = close_to(slope, 0.5) && close_to(shift, 0.5);
+    const bool half = close_to(slope, 0.5) && close_to(shift, 0.5),
+               plain = close_to(slope, 1) && close_to(shift, 0);
     if (!l) return HP_ACT_NONE;
     const affine a = affine_of(p, l->in[0]);
-    if (l->act == HP_ACT_SIGMOID && l->in[0] == x && close_to(slope, 1) && close_to(shift, 0))
-        return HP_ACT_SILU;
+    if (l->act == HP_ACT_SIGMOID && l->in[0] == x && plain) return HP_ACT_SILU;
+    if (l->act == HP_ACT_TANH && is_softplus(p, l->in[0], x) && plain) return HP_ACT_MISH;
     if (l->act == HP_ACT_ERF && half && a.tensor == x && close_to(a.factor, 0.7071067812) && a.bias == 0)
         return HP_ACT_GELU;
     return l->act == HP_ACT_TANH && half && is_gelu_argument(p, a, x) ? HP_ACT_GELU_TANH : HP_ACT_NONE;

@@ -42,6 +42,18 @@ hp_status onnx_read_erf(onnx_call *c) {
     return plain_act(c, HP_ACT_ERF);
 }
 
+hp_status onnx_read_softplus(onnx_call *c) {
+    return plain_act(c, HP_ACT_SOFTPLUS);
+}
+
+hp_status onnx_read_softsign(onnx_call *c) {
+    return plain_act(c, HP_ACT_SOFTSIGN);
+}
+
+hp_status onnx_read_mish(onnx_call *c) {
+    return plain_act(c, HP_ACT_MISH);
+}
+
 hp_status onnx_read_gelu(onnx_call *c) {
     const char *form = "none";
     HP_TRY(onnx_attr_text(c, "approximate", &form));
@@ -67,21 +79,42 @@ hp_status onnx_read_pow(onnx_call *c) {
     return HP_OK;
 }
 
-hp_status onnx_read_hardsigmoid(onnx_call *c) {
+/* An activation with an attribute or two; NULL: it has no second. */
+static hp_status act_with(onnx_call *c, hp_act act, const char *first, double a, const char *second,
+                          double b) {
     onnx_value *x;
-    double alpha = 0.2, beta = 0.5;
     HP_TRY(onnx_need_tensor(c, 0, &x));
-    HP_TRY(onnx_attr_float(c, "alpha", &alpha));
-    HP_TRY(onnx_attr_float(c, "beta", &beta));
-    return emit_act(c, x, HP_ACT_HSIGMOID, alpha, beta);
+    HP_TRY(onnx_attr_float(c, first, &a));
+    if (second) HP_TRY(onnx_attr_float(c, second, &b));
+    return emit_act(c, x, act, a, b);
+}
+
+hp_status onnx_read_hardsigmoid(onnx_call *c) {
+    return act_with(c, HP_ACT_HSIGMOID, "alpha", 0.2, "beta", 0.5);
 }
 
 hp_status onnx_read_leakyrelu(onnx_call *c) {
-    onnx_value *x;
-    double alpha = (double)0.01f;
-    HP_TRY(onnx_need_tensor(c, 0, &x));
+    return act_with(c, HP_ACT_LEAKY, "alpha", (double)0.01f, NULL, 0);
+}
+
+hp_status onnx_read_elu(onnx_call *c) {
+    return act_with(c, HP_ACT_ELU, "alpha", 1, NULL, 0);
+}
+
+hp_status onnx_read_thresholdedrelu(onnx_call *c) {
+    return act_with(c, HP_ACT_THRESHOLDED, "alpha", 1, NULL, 0);
+}
+
+/* The defaults are ONNX's, as float32. */
+hp_status onnx_read_selu(onnx_call *c) {
+    return act_with(c, HP_ACT_SELU, "alpha", 1.67326319217681884765625, "gamma", 1.05070102214813232421875);
+}
+
+hp_status onnx_read_celu(onnx_call *c) {
+    double alpha = 1;
     HP_TRY(onnx_attr_float(c, "alpha", &alpha));
-    return emit_act(c, x, HP_ACT_LEAKY, alpha, 0);
+    if (alpha == 0) return onnx_fail(c, "alpha is 0, which it divides by");
+    return act_with(c, HP_ACT_CELU, "alpha", alpha, NULL, 0);
 }
 
 /* --- one number per channel --- */

@@ -132,7 +132,9 @@ draw draw_bn(uint64_t round) {
     uint64_t c = 0;
     draw d = {.layer = {.op = HP_BN,
                         .n_in = pick(round, &c, 1, 2),
-                        .act = pick(round, &c, 0, 2),
+                        .act = pick(round, &c, HP_ACT_NONE, HP_ACT_CLIP),
+                        .act_a = -1.5,
+                        .act_b = 2.25,
                         .eps = 1e-5f,
                         .momentum = 0.1f},
               .samples = pick(round, &c, 1, 4)};
@@ -172,10 +174,12 @@ draw draw_point(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_ACT, HP_ADD, HP_CONCAT, HP_DROPOUT};
     draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .p = 0.3f}, .samples = pick(round, &c, 1, 3)};
-    static const int acts[] = {HP_ACT_NONE, HP_ACT_RELU,      HP_ACT_RELU6,
-                               HP_ACT_GELU, HP_ACT_GELU_TANH, HP_ACT_SILU}; /* the first three of sums too */
-    const int trained = d.layer.op == HP_ACT ? 6 : d.layer.op == HP_ADD ? 3 : 1;
-    d.layer.act = acts[pick(round, &c, 0, trained - 1)];
+    const int last = d.layer.op == HP_ACT   ? HP_ACTS - 1
+                     : d.layer.op == HP_ADD ? HP_ACT_CLIP /* a clamp */
+                                            : HP_ACT_NONE;
+    d.layer.act = pick(round, &c, HP_ACT_NONE, last);
+    d.layer.act_a = d.layer.act == HP_ACT_CLIP ? -1.5 : 0.25;
+    d.layer.act_b = d.layer.act == HP_ACT_CLIP ? 2.25 : 0.5;
     if (d.layer.op == HP_ADD) d.layer.n_in = 2;
     if (d.layer.op == HP_CONCAT) d.layer.n_in = pick(round, &c, 2, 4);
     d.out = (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};

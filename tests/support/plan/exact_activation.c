@@ -31,6 +31,20 @@ double exact_activation(const hp_layer *l, double v) {
         return v * (1 + tanh(sqrt(2 / acos(-1)) * (v + 0.044715 * v * v * v))) / 2;
     case HP_ACT_SILU:
         return v / (1 + exp(-v));
+    case HP_ACT_MISH:
+        return v * tanh(log(1 + exp(v)));
+    case HP_ACT_ELU:
+        return v < 0 ? l->act_a * (exp(v) - 1) : v;
+    case HP_ACT_CELU:
+        return v < 0 ? l->act_a * (exp(v / l->act_a) - 1) : v;
+    case HP_ACT_SELU:
+        return l->act_b * (v < 0 ? l->act_a * (exp(v) - 1) : v);
+    case HP_ACT_SOFTPLUS:
+        return log(1 + exp(v));
+    case HP_ACT_SOFTSIGN:
+        return v / (1 + fabs(v));
+    case HP_ACT_THRESHOLDED:
+        return v > l->act_a ? v : 0;
     default:
         return v;
     }

@@ -9,29 +9,8 @@ static const hp_tensor *tensor_of(const hp_builder *b, int x) {
     return &b->g->tensor[x];
 }
 
-static int random_act(hp_builder *b, dice *d, int x, const char *name) {
-    switch (roll(d, 0, 9)) {
-    case 6:
-        return hp_build_act(b, x, name, HP_ACT_GELU);
-    case 7:
-        return hp_build_act(b, x, name, HP_ACT_GELU_TANH);
-    case 8:
-        return hp_build_act(b, x, name, HP_ACT_SILU);
-    case 0:
-        return hp_build_act_with(b, x, name, HP_ACT_CLIP, -0.4, 0.9);
-    case 1:
-        return hp_build_act(b, x, name, HP_ACT_HSWISH);
-    case 2:
-        return hp_build_act_with(b, x, name, HP_ACT_HSIGMOID, 0.2, 0.5);
-    case 3:
-        return hp_build_act_with(b, x, name, HP_ACT_LEAKY, 0.1, 0);
-    case 4:
-        return hp_build_act(b, x, name, HP_ACT_SIGMOID);
-    case 5:
-        return x;
-    default:
-        return hp_build_act(b, x, name, HP_ACT_RELU);
-    }
+static int maybe_act(hp_builder *b, dice *d, int x, const char *name) {
+    return roll(d, 0, 9) ? random_act(b, d, x, name) : x;
 }
 
 /* A gate per channel from the whole map. */
@@ -42,7 +21,7 @@ static int block_squeeze(hp_builder *b, dice *d, int x) {
                      HP_ACT_RELU);
     y = hp_build_conv(b, y, "expand", c, (hp_window){1, 1, 0, 1, true});
     y = hp_build_act_with(b, y, "gate", HP_ACT_HSIGMOID, 1.0 / 6, 0.5);
-    return random_act(b, d, hp_build_mul(b, x, y, "mul"), "act");
+    return maybe_act(b, d, hp_build_mul(b, x, y, "mul"), "act");
 }
 
 /* A gate per element. */
@@ -61,7 +40,7 @@ static int block_resize(hp_builder *b, dice *d, int x) {
 }
 
 static int block_scale(hp_builder *b, dice *d, int x) {
-    return random_act(b, d, hp_build_scale(b, x, "scale", coin(d)), "act");
+    return maybe_act(b, d, hp_build_scale(b, x, "scale", coin(d)), "act");
 }
 
 /* An inverted residual. */
@@ -88,7 +67,7 @@ static int block_pools(hp_builder *b, dice *d, int x) {
     const hp_window w = {3, 1, 1, 0, false};
     const int y = hp_build_maxpool(b, x, "max", w), z = hp_build_avgpool(b, coin(d) ? x : y, "avg", w);
     const int sum = coin(d) ? hp_build_add(b, y, z, "add") : hp_build_add(b, z, y, "add");
-    return coin(d) ? random_act(b, d, sum, "act") : hp_build_add(b, sum, x, "again");
+    return coin(d) ? maybe_act(b, d, sum, "act") : hp_build_add(b, sum, x, "again");
 }
 
 /* The same tensor twice. */
@@ -140,7 +119,7 @@ static int block_softmax(hp_builder *b, dice *d, int x) {
 static int block_down(hp_builder *b, dice *d, int x) {
     const hp_tensor *t = tensor_of(b, x);
     if (t->h < 4 || t->w < 4) return x;
-    return random_act(b, d, hp_build_conv(b, x, "down", roll(d, 2, 7), (hp_window){3, 2, 1, 1, true}), "act");
+    return maybe_act(b, d, hp_build_conv(b, x, "down", roll(d, 2, 7), (hp_window){3, 2, 1, 1, true}), "act");
 }
 
 static int random_infer_block(hp_builder *b, dice *d, int x) {

@@ -12,6 +12,24 @@ bool coin(dice *d) {
     return roll(d, 0, 1) == 1;
 }
 
+/* None that jumps: rounding alone would decide on which side of it a number lies. */
+static const struct {
+    hp_act act;
+    double a, b;
+} smooth[] = {
+    {HP_ACT_GELU, 0, 0},     {HP_ACT_GELU_TANH, 0, 0},    {HP_ACT_SILU, 0, 0},
+    {HP_ACT_RELU, 0, 0},     {HP_ACT_CLIP, -0.4, 0.9},    {HP_ACT_HSWISH, 0, 0},
+    {HP_ACT_LEAKY, 0.1, 0},  {HP_ACT_HSIGMOID, 0.2, 0.5}, {HP_ACT_SIGMOID, 0, 0},
+    {HP_ACT_TANH, 0, 0},     {HP_ACT_ERF, 0, 0},          {HP_ACT_MISH, 0, 0},
+    {HP_ACT_ELU, 1, 0},      {HP_ACT_CELU, 0.5, 0},       {HP_ACT_SELU, 1.6733, 1.0507},
+    {HP_ACT_SOFTPLUS, 0, 0}, {HP_ACT_SOFTSIGN, 0, 0},
+};
+
+int random_act(hp_builder *b, dice *d, int x, const char *name) {
+    const int k = roll(d, 0, (int)(sizeof smooth / sizeof *smooth) - 1);
+    return hp_build_act_with(b, x, name, smooth[k].act, smooth[k].a, smooth[k].b);
+}
+
 int random_block(hp_builder *b, dice *d, int x) {
     const int c = b->g->tensor[x].c;
     const int h = b->g->tensor[x].h < b->g->tensor[x].w ? b->g->tensor[x].h : b->g->tensor[x].w;
@@ -43,10 +61,9 @@ int random_block(hp_builder *b, dice *d, int x) {
         return hp_build_concat(b, x, hp_build_conv(b, y, "a", roll(d, 1, 5), (hp_window){3, 1, 1, 1, false}),
                                "cat");
     }
-    case 6: { /* activations whose derivative follows from what they read */
-        static const hp_act acts[] = {HP_ACT_GELU, HP_ACT_GELU_TANH, HP_ACT_SILU};
+    case 6: {
         const int y = hp_build_conv(b, x, "a", c, (hp_window){1, 1, 0, 1, coin(d)});
-        return hp_build_act(b, hp_build_bn(b, y, "n"), "curve", acts[roll(d, 0, 2)]);
+        return random_act(b, d, hp_build_bn(b, y, "n"), "curve");
     }
     default: {
         const int y = hp_build_conv(b, x, "a", roll(d, 1, 12),

@@ -17,6 +17,8 @@ typedef struct dice {
 
 int roll(dice *d, int low, int high);
 bool coin(dice *d);
+/* Any activation, clamp or curve. */
+int random_act(hp_builder *b, dice *d, int x, const char *name);
 int random_block(hp_builder *b, dice *d, int x);
 
 /* What tiles must get right besides: rectangles, ceil mode, padding not counted, down and up again. */
