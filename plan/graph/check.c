@@ -72,6 +72,7 @@ static const op_rule rules[HP_LAYER_OPS] = {
     [HP_MUL] = {2, 2, .act = true},
     [HP_SCALE] = {1, 1, false, false, true, 1, 2},
     [HP_RESIZE] = {1, 1},
+    [HP_PRELU] = {1, 1, .least_param = 1, .most_param = 1},
     [HP_SOFTMAX] = {1, 1},
     [HP_LAYERNORM] = {1, 1, .least_param = 1, .most_param = 2},
     [HP_RMSNORM] = {1, 1, .least_param = 1, .most_param = 1},
@@ -105,13 +106,21 @@ static bool shares_in_range(const hp_layer *l) {
     return row || between(l->tp, 0, one_pixel(l) ? HP_TP_ROW : 0);
 }
 
+/* Coordinates times a scale stay whole numbers of a double. */
+static bool scales_in_range(const hp_layer *l) {
+    const double least = 0x1p-24, most = 0x1p24;
+    const bool none = l->scale_h == 0 && l->scale_w == 0;
+    return none || (l->scale_h >= least && l->scale_h <= most && l->scale_w >= least && l->scale_w <= most);
+}
+
 static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
     return (!r->window || window_in_range(l)) && between(l->groups, r->groups ? 1 : 0, MOST_SIZE) &&
            between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) &&
            between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) && shares_in_range(l) &&
            between(l->summands, 0, 0) && between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
-           between(l->interpolation, 0, HP_BILINEAR) && between(l->corners, 0, HP_CORNERS - 1) &&
+           between(l->interpolation, 0, HP_INTERPOLATIONS - 1) && between(l->corners, 0, HP_CORNERS - 1) &&
+           between(l->inside, 0, 1) && isfinite(l->cubic) && scales_in_range(l) &&
            between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
            between(l->kv_heads, 0, MOST_SIZE) && between(l->causal, 0, 1) && between(l->kh, 0, MOST_SIZE) &&
            between(l->kw, 0, MOST_SIZE) && l->rotary >= 0 && isfinite(l->rotary) && l->p >= 0 && l->p < 1 &&
@@ -180,6 +189,7 @@ static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
     if (l->op == HP_POSITION) return (expected_shape){HP_PARAM_TABLE, {(int64_t)y->h * y->w, y->c}, 0};
     if (l->op == HP_CLASSTOKEN) return (expected_shape){HP_PARAM_TOKEN, {y->c}, 0};
     if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM) return (expected_shape){HP_PARAM_BN_GAMMA, {y->c}, 0};
+    if (l->op == HP_PRELU && l->groups == 1) return (expected_shape){HP_PARAM_FACTOR, {1}, 0};
     return (expected_shape){l->op == HP_BN ? HP_PARAM_BN_GAMMA : HP_PARAM_FACTOR, {y->c}, 0};
 }
 
@@ -200,7 +210,7 @@ static bool param_fits(const hp_param *p, const expected_shape *w) {
         if (d >= p->n_dim || p->dim[d] != w->dim[d] || __builtin_mul_overflow(count, w->dim[d], &count))
             return false;
     }
-    return p->kind == (int32_t)w->kind && p->count == count && between(p->init, 0, HP_INIT_UNIFORM) &&
+    return p->kind == (int32_t)w->kind && p->count == count && between(p->init, 0, HP_INIT_CONSTANT) &&
            isfinite(p->init_scale) && (w->fan_in ? p->fan_in == w->fan_in : p->fan_in >= 0);
 }
 

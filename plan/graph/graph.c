@@ -131,6 +131,8 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         break;
     case HP_RESIZE:
         fprintf(f, " to %dx%d mode%d corners%d", l->out_h, l->out_w, l->interpolation, l->corners);
+        if (l->interpolation == HP_CUBIC) fprintf(f, " cubic%.9g inside%d", l->cubic, l->inside);
+        if (l->scale_h > 0) fprintf(f, " by %.9gx%.9g", l->scale_h, l->scale_w);
         break;
     case HP_DROPOUT:
         fprintf(f, " p%.9g", l->p);

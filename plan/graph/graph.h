@@ -82,7 +82,7 @@ typedef enum hp_param_kind {
     HP_PARAM_BN_BETA,  /* (C) */
     HP_PARAM_BN_MEAN,  /* (C) running mean: state, not trained */
     HP_PARAM_BN_VAR,   /* (C) running variance: state, not trained */
-    HP_PARAM_FACTOR,   /* (C) of scale: a constant factor per channel */
+    HP_PARAM_FACTOR,   /* (C) of scale: a constant factor per channel; (C) or (1) of prelu: slopes */
     HP_PARAM_TABLE, /* (rows, C): one per id or place; of attention (heads, places relative to each other) */
     HP_PARAM_TOKEN  /* (C) */
 } hp_param_kind;
@@ -97,7 +97,8 @@ typedef enum hp_init {
     HP_INIT_NORMAL_001,      /* normal, std 0.01 */
     HP_INIT_TORCH_DEFAULT,   /* uniform in +-1/sqrt(fan_in): nn.Conv2d, nn.Linear weights and biases */
     HP_INIT_NORMAL,          /* normal, std init_scale */
-    HP_INIT_UNIFORM          /* uniform in +-init_scale */
+    HP_INIT_UNIFORM,         /* uniform in +-init_scale */
+    HP_INIT_CONSTANT         /* init_scale */
 } hp_init;
 
 /* A tensor of a file, of which a parameter is all, or some rows. */
@@ -138,27 +139,31 @@ typedef struct hp_layer {
     int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w,
         groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding on top and left; that on the bottom and
                  * right follows from the sizes. attention: kh x kw pixels of a window, 0: all; the first lines
-                 * between windows are pad_h, pad_w; groups: heads. crop: pad_h, pad_w */
+                 * between windows are pad_h, pad_w; groups: heads. crop: pad_h, pad_w. prelu: groups 1: one slope
+                 * for all channels, 0: one each */
     int32_t tp, summands;     /* hp_tp; of a row layer: parts of its input, see plan/graph/summands.h */
     int32_t kv_heads, causal; /* attention: heads of keys and values; only up to the own pixel, row by row */
     int32_t ceil_mode, count_include_pad; /* pools */
     int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
     int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
-    double p;                       /* dropout probability */
-    double rotary;                  /* attention: base of rotary positions; 0: none */
-    double eps, momentum;           /* norms: epsilon; bn: running <- (1-momentum)*running + momentum*batch */
+    int32_t inside;          /* resize, cubic: weights of what lies outside of the map go to the rest */
+    double cubic;            /* resize: the coefficient a of Keys' kernel */
+    double scale_h, scale_w; /* resize: as given, where coordinates follow from these; 0: from the sizes */
+    double p;                /* dropout probability */
+    double rotary;           /* attention: base of rotary positions; 0: none */
+    double eps, momentum;    /* norms: epsilon; bn: running <- (1-momentum)*running + momentum*batch */
     int32_t n_param, param[HP_MAX_LAYER_PARAMS]; /* conv, convt, linear: weight[, bias]; bn: gamma, beta,
                                                   * mean, var; scale: factor[, bias]; deployed concat: those
                                                   * of a bn or scale, if any; layernorm: gamma[, beta]; rmsnorm:
-                                                  * gamma; attention: [bias]; embedding, position: table;
+                                                  * gamma; attention: [bias]; prelu: slopes; embedding, position: table;
                                                   * classtoken: token */
     int32_t n_norm, norm[HP_NORM_PARAMS]; /* deployed conv, convt, linear: the batch norm folded into it */
     int32_t dynamic; /* deployed conv, convt, linear: quantises its real input at run time, sample by
                       * sample */
 } hp_layer;
 
-typedef enum hp_interpolation { HP_NEAREST, HP_BILINEAR } hp_interpolation;
-/* Input coordinate of output pixel i, s = output size / input size (ONNX Resize,
+typedef enum hp_interpolation { HP_NEAREST, HP_BILINEAR, HP_CUBIC, HP_INTERPOLATIONS } hp_interpolation;
+/* Input coordinate of output pixel i, s = output size / input size, or the scale that was given (ONNX Resize,
  * coordinate_transformation_mode). */
 typedef enum hp_corners {
     HP_CORNERS_HALF_PIXEL,         /* (i + 1/2) / s - 1/2; nearest rounds halves down */
@@ -268,10 +273,10 @@ typedef struct hp_elements {
 hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32_t lo, int32_t hi);
 /* The other way round: the channels whose elements of its first parameter these are; of those that are whole, all. */
 hp_extent hp_param_channels(const hp_graph *g, const hp_layer *l, hp_elements e);
-/* Are the layer's parameters and its output's channels never split? */
+/* Are the layer's parameters and its output's channels never split? One slope for all has one gradient. */
 static inline bool hp_layer_is_whole(const hp_layer *l) {
     return l->op == HP_CONVT || (l->op == HP_EMBEDDING && l->tp != (int32_t)HP_TP_ROW) ||
-           l->op == HP_POSITION;
+           l->op == HP_POSITION || (l->op == HP_PRELU && l->groups == 1);
 }
 
 #endif

@@ -32,7 +32,8 @@ static const number numbers[] = {
     WHOLE(interpolation), WHOLE(corners),  WHOLE(kv_heads),
     WHOLE(causal),        REAL(rotary),    REAL(act_a),
     REAL(act_b),          REAL(p),         REAL(eps),
-    REAL(momentum),
+    REAL(momentum),       WHOLE(inside),   REAL(cubic),
+    REAL(scale_h),        REAL(scale_w),
 };
 #undef WHOLE
 #undef REAL
@@ -40,8 +41,8 @@ enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
 
 static const char *const kind_names[] = {"conv_weight", "linear_weight", "bias",   "bn_weight", "bn_bias",
                                          "bn_mean",     "bn_var",        "factor", "table",     "token"};
-static const char *const init_names[] = {"zero",       "one",   "kaiming_fan_out", "kaiming_fan_in",
-                                         "normal_001", "torch", "normal",          "uniform"};
+static const char *const init_names[] = {"zero",  "one",    "kaiming_fan_out", "kaiming_fan_in", "normal_001",
+                                         "torch", "normal", "uniform",         "constant"};
 enum {
     N_KINDS = sizeof kind_names / sizeof kind_names[0],
     N_INITS = sizeof init_names / sizeof init_names[0]

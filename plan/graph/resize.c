@@ -4,6 +4,7 @@
 
 #include "plan/graph/shape.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The layer's output shape when its output size is left open. */
@@ -44,8 +45,21 @@ static hp_status in_proportion(const hp_layer *l, int32_t was, int32_t is, int32
     return HP_OK;
 }
 
+/* By a scale that was given, as ONNX has it: of a float32's product, the whole part. */
+static hp_status by_scale(const hp_layer *l, int32_t is, double scale, int32_t *out, hp_error *err) {
+    const double scaled = floor((double)((float)is * (float)scale));
+    if (!(scaled >= 1 && scaled <= INT32_MAX))
+        return hp_fail(err, HP_EPLAN, "layer %s: %d times %g makes no map", l->name, is, scale);
+    *out = (int32_t)scaled;
+    return HP_OK;
+}
+
 static hp_status resize_resize(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err) {
     const hp_tensor *was = &old->tensor[l->in[0]], *is = &g->tensor[l->in[0]];
+    if (l->scale_h > 0) {
+        HP_TRY(by_scale(l, is->h, l->scale_h, &l->out_h, err));
+        return by_scale(l, is->w, l->scale_w, &l->out_w, err);
+    }
     HP_TRY(in_proportion(l, was->h, is->h, &l->out_h, err));
     return in_proportion(l, was->w, is->w, &l->out_w, err);
 }

@@ -233,6 +233,7 @@ static shape_rule *const rules[HP_LAYER_OPS] = {
     [HP_MUL] = mul_shape,
     [HP_SCALE] = same_shape,
     [HP_RESIZE] = sized_shape,
+    [HP_PRELU] = same_shape,
     [HP_SOFTMAX] = same_shape,
     [HP_QUANT] = same_shape,
     [HP_DEQUANT] = same_shape,

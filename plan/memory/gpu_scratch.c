@@ -51,6 +51,12 @@ int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const 
         return hp_round_up(hp_column_sums_bytes(pixels, s->oc) + 2 * 4 * pixels, LINE);
     if (op == HP_TASK_BWD && l->op == HP_SUM && l->n_param > 0)
         return hp_round_up(hp_column_sums_bytes(pixels, s->oc), LINE);
+    if (op == HP_TASK_BWD && l->op == HP_MUL)
+        return hp_round_up(hp_column_sums_bytes((int64_t)s->oh * s->ow, s->oc), LINE);
+    if (op == HP_TASK_BWD && l->op == HP_PRELU)
+        return hp_round_up(l->groups == 1 ? hp_column_sums_bytes(pixels * s->oc, 1)
+                                          : hp_column_sums_bytes(pixels, s->oc),
+                           LINE);
     if (op == HP_TASK_BWDW && !hp_layer_is_matrix(l)) return 0;
     if (op == HP_TASK_BWDW) return hp_round_up(gradient_bytes(l, s), LINE);
     if (l->op == HP_BN) /* and three factors per channel */

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 
 /* torch.nn.BatchNorm2d's defaults */
-static const double bn_eps = 1e-5, bn_momentum = 0.1;
+static const double torch_eps = 1e-5, torch_momentum = 0.1;
 
 static int or_one(int value) {
     return value ? value : 1;
@@ -67,7 +67,9 @@ hp_builder hp_builder_start(hp_arena *arena, const char *net, int image_h, int i
                     .conv_bias_init = HP_INIT_TORCH_DEFAULT,
                     .linear_init = HP_INIT_TORCH_DEFAULT,
                     .linear_bias_init = HP_INIT_TORCH_DEFAULT,
-                    .norm_eps = bn_eps};
+                    .norm_eps = torch_eps,
+                    .bn_eps = torch_eps,
+                    .bn_momentum = torch_momentum};
     b.g->net = hp_arena_strdup(arena, net);
     b.g->image_h = image_h;
     b.g->image_w = image_w;
@@ -188,7 +190,7 @@ int hp_build_linear(hp_builder *b, int x, const char *name, int out_c) {
 }
 
 int hp_build_bn(hp_builder *b, int x, const char *name) {
-    const hp_layer l = {.op = HP_BN, .n_in = 1, .in = {x}, .eps = bn_eps, .momentum = bn_momentum};
+    const hp_layer l = {.op = HP_BN, .n_in = 1, .in = {x}, .eps = b->bn_eps, .momentum = b->bn_momentum};
     const int y = hp_build_append(b, l, name, 0), c = b->g->tensor[x].c;
     append_vector(b, "weight", HP_PARAM_BN_GAMMA, HP_INIT_ONE, c, c);
     append_vector(b, "bias", HP_PARAM_BN_BETA, HP_INIT_ZERO, c, c);
@@ -232,6 +234,14 @@ int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_int
                         .interpolation = interpolation,
                         .corners = corners};
     return hp_build_append(b, l, name, 0);
+}
+
+int hp_build_prelu(hp_builder *b, int x, const char *name, bool one) {
+    const int y =
+        hp_build_append(b, (hp_layer){.op = HP_PRELU, .n_in = 1, .in = {x}, .groups = one}, name, 0);
+    append_vector(b, "weight", HP_PARAM_FACTOR, HP_INIT_CONSTANT, 1, one ? 1 : b->g->tensor[x].c);
+    b->g->param[b->g->n_param - 1].init_scale = 0.25;
+    return y;
 }
 
 int hp_build_softmax(hp_builder *b, int x, const char *name) {

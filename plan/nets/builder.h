@@ -17,6 +17,7 @@ typedef struct hp_builder {
     int32_t unit;
     hp_init conv_init, conv_bias_init, linear_init, linear_bias_init;
     double norm_eps; /* of layer and RMS norms */
+    double bn_eps, bn_momentum;
     int cap_layer, cap_tensor, cap_param;
 } hp_builder;
 
@@ -56,6 +57,8 @@ int hp_build_mul(hp_builder *b, int x, int y, const char *name);
 int hp_build_scale(hp_builder *b, int x, const char *name, bool bias);
 int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_interpolation interpolation,
                     hp_corners corners);
+/* Slopes of 1/4, as torch.nn.PReLU begins with: one for all channels, or one each. */
+int hp_build_prelu(hp_builder *b, int x, const char *name, bool one);
 int hp_build_softmax(hp_builder *b, int x, const char *name);
 int hp_build_concat(hp_builder *b, int x, int y, const char *name);
 int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name);

@@ -31,7 +31,8 @@ static const hp_init inits[] = {
     [HP_PARAM_TABLE] = HP_INIT_NORMAL,
     [HP_PARAM_TOKEN] = HP_INIT_ZERO,
 };
-static const double table_std = 0.02; /* as GPT-2's and torchvision's ViT's tables */
+static const double prelu_slope = 0.25; /* as torch.nn.PReLU's */
+static const double table_std = 0.02;   /* as GPT-2's and torchvision's ViT's tables */
 
 /* The graph, and its data, before the renumbering; `now` are a parameter's new number plus 1. */
 typedef struct renumbering {
@@ -49,8 +50,8 @@ static void number_param(onnx_reader *r, const renumbering *n, hp_layer *l, int 
         hp_param *p = &g->param[g->n_param];
         *p = n->old.param[from];
         p->layer = g->n_layer - 1;
-        p->init = inits[p->kind];
-        p->init_scale = p->kind == HP_PARAM_TABLE ? table_std : 0;
+        p->init = l->op == HP_PRELU ? HP_INIT_CONSTANT : inits[p->kind];
+        p->init_scale = p->kind == HP_PARAM_TABLE ? table_std : l->op == HP_PRELU ? prelu_slope : 0;
         r->data[g->n_param] = n->data[from];
         n->now[from] = ++g->n_param;
     }

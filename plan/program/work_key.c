@@ -3,6 +3,8 @@
 
 #include "plan/graph/precision.h"
 
+static const char *const interpolation_names[HP_INTERPOLATIONS] = {"nearest", "linear", "cubic"};
+
 /* Shape class of a layer without its size: what selects the kernel. */
 static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, size_t n) {
     const hp_layer *l = &g->layer[c->layer];
@@ -19,7 +21,7 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
                  hp_layer_adds(l) ? " add" : "");
         break;
     case HP_RESIZE:
-        snprintf(text, n, "%s c%d", l->interpolation == HP_NEAREST ? "nearest" : "linear", outs);
+        snprintf(text, n, "%s c%d", interpolation_names[l->interpolation], outs);
         break;
     case HP_LINEAR:
         snprintf(text, n, "o%d", outs);

@@ -4,8 +4,8 @@
  * of their ranks, which only an all-reduce after the last backward pass does. */
 #include "plan/strategy/legal.h"
 
-static const bool forward_only[HP_LAYER_OPS] = {[HP_MUL] = true,     [HP_SCALE] = true, [HP_RESIZE] = true,
-                                                [HP_SOFTMAX] = true, [HP_QUANT] = true, [HP_DEQUANT] = true};
+static const bool forward_only[HP_LAYER_OPS] = {
+    [HP_SCALE] = true, [HP_SOFTMAX] = true, [HP_QUANT] = true, [HP_DEQUANT] = true};
 
 /* Kernels with a backward pass take padding and windows as torch.nn's layers do. */
 static bool beyond_torch(const hp_layer *l) {
@@ -33,7 +33,7 @@ bool hp_graph_trains(const hp_graph *g, hp_reject *why) {
     for (int l = 0; l < g->n_layer; l++) {
         if (!untrained(&g->layer[l], what, sizeof what)) continue;
         hp_refuse(why, HP_REJECT_TRAIN, "layer %.60s (%s) has no backward pass", g->layer[l].name, what);
-        return hp_fix(why, "--mode infer");
+        return hp_fix(why, "--mode infer, or a network without %s", what);
     }
     if (!g->deployed) return true;
     hp_refuse(why, HP_REJECT_TRAIN, "%.60s is folded for inference", g->net);

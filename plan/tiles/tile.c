@@ -175,9 +175,9 @@ static range adaptive_range(range out, int in_n, int out_n) {
     return (range){out.lo * in_n / out_n, (out.hi * in_n + out_n - 1) / out_n};
 }
 
-static range resized_range(const hp_layer *l, range out, int in_n, int out_n) {
-    return (range){hp_resample_at(l, in_n, out_n, out.lo).lo,
-                   (int64_t)hp_resample_at(l, in_n, out_n, out.hi - 1).hi + 1};
+static range resized_range(const hp_layer *l, bool rows, range out, int in_n, int out_n) {
+    const hp_resampling r = hp_resampling_of(l, rows, in_n, out_n);
+    return (range){hp_resample_at(&r, out.lo).lo, (int64_t)hp_resample_at(&r, out.hi - 1).hi + 1};
 }
 
 /* A second input of bn, add, mul or a deployed convolution: pixel by pixel, or one vector for all pixels. */
@@ -225,7 +225,7 @@ static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, r
     case HP_ADAPTPOOL:
         return adaptive_range(out, n, rows ? y->h : y->w);
     case HP_RESIZE:
-        return resized_range(l, out, n, rows ? y->h : y->w);
+        return resized_range(l, rows, out, n, rows ? y->h : y->w);
     case HP_CROP: {
         const int from = rows ? l->pad_h : l->pad_w;
         return (range){out.lo + from, out.hi + from};
@@ -309,7 +309,7 @@ hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
 
 /* Does a pixel of the resized map read beyond the input pixel it lies in? */
 static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tensor *y) {
-    const bool whole_times = y->h % x->h == 0 && y->w % x->w == 0;
+    const bool whole_times = l->scale_h == 0 && y->h % x->h == 0 && y->w % x->w == 0;
     return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
 }
 

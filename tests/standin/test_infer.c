@@ -107,8 +107,9 @@ typedef struct tally {
 /* e^x and tanh have a GPU's own last bits, so that a byte made of them may be its neighbour. */
 static bool is_smooth(const cell *c) {
     static const bool smooth[HP_ACTS] = {
-        [HP_ACT_SIGMOID] = true, [HP_ACT_TANH] = true,      [HP_ACT_ERF] = true,
-        [HP_ACT_GELU] = true,    [HP_ACT_GELU_TANH] = true, [HP_ACT_SILU] = true};
+        [HP_ACT_SIGMOID] = true,   [HP_ACT_TANH] = true, [HP_ACT_ERF] = true,     [HP_ACT_GELU] = true,
+        [HP_ACT_GELU_TANH] = true, [HP_ACT_SILU] = true, [HP_ACT_MISH] = true,    [HP_ACT_ELU] = true,
+        [HP_ACT_CELU] = true,      [HP_ACT_SELU] = true, [HP_ACT_SOFTPLUS] = true};
     const hp_layer *l = &c->s.layer[1];
     const bool table =
         l->op == HP_ACT && dtype_of(c, 0) == HP_U8 && dtype_of(c, l->out) == HP_U8; /* the host's */

@@ -248,6 +248,26 @@ static void elementwise_layers_match_the_reference(void **state) {
     }
 }
 
+static void check_map(const draw *d, hp_store store) {
+    const trio t = trio_new(d, store, -1, 1);
+    trio_run(&t);
+    const double rounds = 2 * eps_of(store), bound = terms_of_map(d) * eps();
+    compare(t.fast, t.exact, t.fast->y, t.exact->y, 8 * eps() + rounds, NULL, "y");
+    for (int i = 0; i < d->layer.n_in; i++)
+        compare(t.fast, t.exact, t.fast->dx[i], t.exact->dx[i], bound + terms_of_map(d) * rounds, NULL, "dx");
+    for (int64_t i = 0; t.fast->graph.n_param && i < t.fast->param[0].count; i++)
+        assert_true(fabs(rig_get(t.fast, HP_BUF_GRADS, i) - rig_get(t.exact, HP_BUF_GRADS, i)) <= bound);
+    trio_free(&t);
+}
+
+static void products_slopes_and_interpolation_match_the_reference(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(80); round++) {
+        const draw d = draw_map(round);
+        check_map(&d, store_of(round / 4));
+    }
+}
+
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_cases(60); round++) {
@@ -356,6 +376,7 @@ int main(void) {
         cmocka_unit_test(pooling_matches_the_reference),
         cmocka_unit_test(means_of_large_maps_match_the_reference),
         cmocka_unit_test(elementwise_layers_match_the_reference),
+        cmocka_unit_test(products_slopes_and_interpolation_match_the_reference),
         cmocka_unit_test(in_place_equals_out_of_place),
         cmocka_unit_test(loss_matches_the_reference),
         cmocka_unit_test(sgd_is_torchs),

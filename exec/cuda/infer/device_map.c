@@ -29,12 +29,13 @@ static hp_cuda_mean_axis mean_axis_of(const hp_bound *b, bool rows) {
     return a;
 }
 
-/* Softmax and linear interpolation compute with numbers; means likewise. */
+/* Softmax and interpolation compute with numbers; means likewise. */
 static bool moves(const hp_layer *l) {
     return l->op == HP_MAXPOOL || l->op == HP_PAD || (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
 }
 
 hp_status hp_cuda_infer_map(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
+    const hp_shape *s = &b->shape;
     hp_infer_op o;
     hp_cuda_map *m = HP_NEW(d->arena, hp_cuda_map, 1);
     HP_TRY(hp_cuda_op_of(d, b, &o, err));
@@ -46,8 +47,8 @@ hp_status hp_cuda_infer_map(hp_device *d, const hp_bound *b, hp_cuda_launch *l, 
                        .shape = b->shape,
                        .rows = mean_axis_of(b, true),
                        .cols = mean_axis_of(b, false),
-                       .interpolation = b->layer->interpolation,
-                       .corners = b->layer->corners};
+                       .down = hp_resampling_of(b->layer, true, s->full_ih, s->full_oh),
+                       .along = hp_resampling_of(b->layer, false, s->full_iw, s->full_ow)};
     if (moves(b->layer)) m->recode = hp_cuda_recode_of(&o, 0);
     *l = (hp_cuda_launch){run_map, m, "own"};
     return HP_OK;

@@ -11,6 +11,7 @@
 
 #include "exec/cuda/runtime/device.h"
 #include "exec/device/infer/op.h"
+#include "plan/graph/resample.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,8 +81,8 @@ typedef struct hp_cuda_map {
     hp_cuda_act act;
     hp_shape shape;
     hp_cuda_recode recode;
-    hp_cuda_mean_axis rows, cols;   /* mean */
-    int32_t interpolation, corners; /* resize */
+    hp_cuda_mean_axis rows, cols; /* mean */
+    hp_resampling down, along;    /* resize */
 } hp_cuda_map;
 cudaError_t hp_cuda_pad_map(const hp_cuda_map *m, cudaStream_t s);
 cudaError_t hp_cuda_max_map(const hp_cuda_map *m, cudaStream_t s);

@@ -154,65 +154,50 @@ static __global__ void mean_map(hp_cuda_map m) {
     }
 }
 
-/* --- interpolation: hp_resample_at --- */
-
-typedef struct Between {
-    int32_t lo, hi;
-    float weight;
-} Between;
-
-static __device__ inline int64_t floor_of(int64_t num, int64_t den) {
-    return num >= 0 ? num / den : -((-num + den - 1) / den);
-}
-
-static __device__ inline int32_t inside(int64_t v, int32_t n) {
-    return (int32_t)(v < 0 ? 0 : v >= n ? n - 1 : v);
-}
-
-static __device__ inline Between between(const hp_cuda_map &m, int32_t in, int32_t out, int64_t i) {
-    int64_t num = 0, den = 1;
-    if (m.corners == HP_CORNERS_HALF_PIXEL || (m.corners == HP_CORNERS_PYTORCH_HALF_PIXEL && out > 1)) {
-        num = (2 * i + 1) * in - out;
-        den = 2 * (int64_t)out;
-    } else if (m.corners == HP_CORNERS_ALIGN && out > 1) {
-        num = i * (in - 1);
-        den = out - 1;
-    } else if (m.corners == HP_CORNERS_ASYMMETRIC) {
-        num = i * in;
-        den = out;
-    }
-    const int64_t below = floor_of(num, den);
-    if (m.interpolation == HP_NEAREST) {
-        const bool down = m.corners == HP_CORNERS_ASYMMETRIC;
-        const int32_t x = inside(down ? below : -floor_of(den - 2 * num, 2 * den), in);
-        return {x, x, 0};
-    }
-    const int64_t rest = num - below * den;
-    Between r = {inside(below, in), inside(below + (rest > 0), in), 0};
-    if (r.hi > r.lo) r.weight = (float)((double)rest / (double)den);
-    return r;
-}
+/* --- interpolation: exec/device/kernels/loops_resize.inc --- */
 
 static __device__ inline float blend(float p, float q, float weight) {
     return weight == 0 ? p : __fadd_rn(__fmul_rn(__fadd_rn(1.0f, -weight), p), __fmul_rn(weight, q));
 }
 
-static __device__ inline float along_row(const hp_cuda_map &m, const Spot &o, int32_t y, const Between &x) {
-    const hp_shape &s = m.shape;
-    return blend(number_at(m, input_at(s, o.n, y - s.iy0, x.lo - s.ix0, o.c)),
-                 number_at(m, input_at(s, o.n, y - s.iy0, x.hi - s.ix0, o.c)), x.weight);
+static __device__ inline float pixel_at(const hp_cuda_map &m, const Spot &o, int32_t y, int32_t x) {
+    return number_at(m, input_at(m.shape, o.n, y - m.shape.iy0, x - m.shape.ix0, o.c));
+}
+
+static __device__ inline float along_row(const hp_cuda_map &m, const Spot &o, int32_t y,
+                                         const hp_resample &x) {
+    return blend(pixel_at(m, o, y, x.lo), pixel_at(m, o, y, x.hi), (float)x.weight);
+}
+
+static __device__ inline float cubic_at(const hp_cuda_map &m, const Spot &o, const hp_taps &rows,
+                                        const hp_taps &cols) {
+    float sum = 0;
+    for (int j = 0; j < rows.n; j++) {
+        float row = 0;
+        for (int k = 0; k < cols.n; k++)
+            row = __fadd_rn(row, __fmul_rn((float)cols.share[k], pixel_at(m, o, rows.at[j], cols.at[k])));
+        sum = __fadd_rn(sum, __fmul_rn((float)rows.share[j], row));
+    }
+    return sum;
 }
 
 static __global__ void resize_map(hp_cuda_map m) {
     const hp_shape &s = m.shape;
     for (int64_t i = thread_index(); i < elements(s); i += all_threads()) {
         const Spot o = spot_of(s, i);
-        const Between y = between(m, s.full_ih, s.full_oh, s.oy0 + o.y),
-                      x = between(m, s.full_iw, s.full_ow, s.ox0 + o.x);
-        if (m.interpolation == HP_NEAREST)
+        const hp_resample y = hp_resample_at(&m.down, s.oy0 + o.y), x = hp_resample_at(&m.along, s.ox0 + o.x);
+        if (m.down.interpolation == HP_NEAREST)
             move_element(m, i, input_at(s, o.n, y.lo - s.iy0, x.lo - s.ix0, o.c));
         else
-            put_number(m, i, blend(along_row(m, o, y.lo, x), along_row(m, o, y.hi, x), y.weight));
+            put_number(m, i, blend(along_row(m, o, y.lo, x), along_row(m, o, y.hi, x), (float)y.weight));
+    }
+}
+
+static __global__ void cubic_map(hp_cuda_map m) {
+    const hp_shape &s = m.shape;
+    for (int64_t i = thread_index(); i < elements(s); i += all_threads()) {
+        const Spot o = spot_of(s, i);
+        put_number(m, i, cubic_at(m, o, hp_taps_at(&m.down, s.oy0 + o.y), hp_taps_at(&m.along, s.ox0 + o.x)));
     }
 }
 
@@ -274,6 +259,8 @@ cudaError_t hp_cuda_mean_map(const hp_cuda_map *m, cudaStream_t s) {
 }
 
 cudaError_t hp_cuda_resize_map(const hp_cuda_map *m, cudaStream_t s) {
+    if (m->down.interpolation == HP_CUBIC)
+        return HP_LAUNCH(cubic_map, blocks_for(elements_of(m)), THREADS, s, *m);
     return HP_LAUNCH(resize_map, blocks_for(elements_of(m)), THREADS, s, *m);
 }
 

@@ -11,6 +11,7 @@
 #include "plan/device/device.h"
 #include "plan/memory/column_sums.h"
 #include "plan/memory/gpu_scratch.h"
+#include "plan/graph/resample.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,6 +105,48 @@ cudaError_t hp_cuda_meanpool_backward(hp_dtype t, void *dx, const void *dy, cons
  * hp_column_sums_bytes. */
 cudaError_t hp_cuda_mean_rows(hp_dtype t, void *y, const void *x, int64_t samples, int64_t rows,
                               int32_t channels, double *partial, cudaStream_t s);
+
+/* --- train/mul.cu --- */
+
+typedef struct hp_cuda_mul {
+    const void *x, *second, *dy;
+    const void *y; /* read for the mask of the backward pass; NULL: no mask */
+    void *to, *dx, *dsecond;
+    bool vector;             /* second: of each sample one row of channels */
+    int64_t samples, pixels; /* of a sample */
+    int32_t channels;
+    hp_clamp clamp;
+    double *partial; /* scratch of a vector's gradient: hp_column_sums_bytes */
+} hp_cuda_mul;
+/* to = clamp(x second) */
+cudaError_t hp_cuda_multiply(hp_dtype t, const hp_cuda_mul *m, cudaStream_t s);
+/* dx and dsecond, either of which may be NULL. */
+cudaError_t hp_cuda_multiply_backward(hp_dtype t, const hp_cuda_mul *m, cudaStream_t s);
+
+typedef struct hp_cuda_prelu {
+    const void *x, *dy; /* dy: NULL = forward */
+    void *to;
+    const float *slope;
+    bool one, add; /* slope for all channels; to the gradients */
+    int64_t pixels;
+    int32_t channels;
+    float *grad;
+    double *partial; /* scratch of the gradients: hp_column_sums_bytes */
+} hp_cuda_prelu;
+/* to = prelu(x), or dy times its derivative. */
+cudaError_t hp_cuda_prelu_map(hp_dtype t, const hp_cuda_prelu *p, cudaStream_t s);
+cudaError_t hp_cuda_prelu_slopes(hp_dtype t, const hp_cuda_prelu *p, cudaStream_t s);
+
+/* --- train/resize.cu --- */
+
+typedef struct hp_cuda_resize {
+    hp_shape shape;
+    hp_resampling down, along;
+} hp_cuda_resize;
+cudaError_t hp_cuda_resize_forward(hp_dtype t, void *y, const void *x, const hp_cuda_resize *r,
+                                   cudaStream_t s);
+cudaError_t hp_cuda_resize_backward(hp_dtype t, void *dx, const void *dy, const hp_cuda_resize *r,
+                                    cudaStream_t s);
 
 /* --- train/layernorm.cu: layer norm and RMS norm --- */
 

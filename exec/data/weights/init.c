@@ -83,6 +83,7 @@ static const struct scheme {
     [HP_INIT_TORCH_DEFAULT] = {draw_uniform, scale_bound},
     [HP_INIT_NORMAL] = {draw_normal, scale_own},
     [HP_INIT_UNIFORM] = {draw_uniform, scale_own},
+    [HP_INIT_CONSTANT] = {draw_constant, scale_own},
 };
 
 /* Elements first .. first+count-1; the range may begin and end within a draw of four. */

@@ -28,6 +28,9 @@ static hp_cpu_fn *const forward[HP_LAYER_OPS] = {
     [HP_CROP] = hp_cpu_crop_fwd,
     [HP_MERGE] = hp_cpu_merge_fwd,
     [HP_SUM] = hp_cpu_sum_fwd,
+    [HP_MUL] = hp_cpu_mul_fwd,
+    [HP_PRELU] = hp_cpu_prelu_fwd,
+    [HP_RESIZE] = hp_cpu_resize_fwd,
 };
 static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwd,
@@ -50,6 +53,9 @@ static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_CROP] = hp_cpu_crop_bwd,
     [HP_MERGE] = hp_cpu_merge_bwd,
     [HP_SUM] = hp_cpu_sum_bwd,
+    [HP_MUL] = hp_cpu_mul_bwd,
+    [HP_PRELU] = hp_cpu_prelu_bwd,
+    [HP_RESIZE] = hp_cpu_resize_bwd,
 };
 static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwdw,

@@ -56,6 +56,8 @@ hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
 hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd; /* cpu/sum.c */
 hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
+hp_cpu_fn hp_cpu_mul_fwd, hp_cpu_mul_bwd, hp_cpu_prelu_fwd, hp_cpu_prelu_bwd; /* cpu/mul.c */
+hp_cpu_fn hp_cpu_resize_fwd, hp_cpu_resize_bwd;                               /* cpu/resize.c */
 hp_cpu_fn hp_cpu_loss, hp_cpu_maxsum, hp_cpu_accum, hp_cpu_part, hp_cpu_update, hp_cpu_finite,
     hp_cpu_norm; /* cpu/step.c */
 

@@ -32,6 +32,9 @@ static hp_ref_fn *const forward[HP_LAYER_OPS] = {
     [HP_CROP] = hp_ref_crop_fwd,
     [HP_MERGE] = hp_ref_merge_fwd,
     [HP_SUM] = hp_ref_sum_fwd,
+    [HP_MUL] = hp_ref_mul_fwd,
+    [HP_PRELU] = hp_ref_prelu_fwd,
+    [HP_RESIZE] = hp_ref_resize_fwd,
 };
 static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwd,
@@ -54,6 +57,9 @@ static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_CROP] = hp_ref_crop_bwd,
     [HP_MERGE] = hp_ref_merge_bwd,
     [HP_SUM] = hp_ref_sum_bwd,
+    [HP_MUL] = hp_ref_mul_bwd,
+    [HP_PRELU] = hp_ref_prelu_bwd,
+    [HP_RESIZE] = hp_ref_resize_bwd,
 };
 static hp_ref_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwdw,

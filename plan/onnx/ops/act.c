@@ -138,26 +138,20 @@ static hp_status check_vector(const onnx_call *c, const onnx_value *x, const onn
     return onnx_fail(c, "its constant varies along more than channels");
 }
 
-/* relu(x) - slope relu(-x) */
-static hp_status prelu_by_channel(onnx_call *c, const onnx_value *x, const onnx_const *slope) {
-    int32_t up, down, y;
-    HP_TRY(check_vector(c, x, slope));
-    HP_TRY(emit_relu(c, x->tensor, &up));
-    HP_TRY(onnx_emit_scale(c, x->tensor, vector_of(c, x, NULL, -1), NULL, &down));
-    HP_TRY(emit_relu(c, down, &down));
-    HP_TRY(onnx_emit_scale(c, down, vector_of(c, x, slope, -1), NULL, &down));
-    HP_TRY(onnx_emit(c, (hp_layer){.op = HP_ADD, .n_in = 2, .in = {up, down}}, 0, &y));
-    onnx_result_like(c, y, x);
-    return HP_OK;
-}
-
+/* One slope for all channels, or one each. */
 hp_status onnx_read_prelu(onnx_call *c) {
     onnx_value *x;
     const onnx_const *slope;
+    int32_t y;
     HP_TRY(onnx_need_tensor(c, 0, &x));
     HP_TRY(onnx_need_const(c, 1, "slope", &slope));
-    if (slope->count != 1) return prelu_by_channel(c, x, slope);
-    return emit_act(c, x, HP_ACT_LEAKY, onnx_real(slope, 0), 0);
+    HP_TRY(check_vector(c, x, slope));
+    const hp_layer l = {.op = HP_PRELU, .n_in = 1, .in = {x->tensor}, .groups = slope->count == 1};
+    HP_TRY(onnx_emit(c, l, 0, &y));
+    HP_TRY(onnx_emit_param(c, HP_PARAM_FACTOR, slope->name, "slope", 1, &slope->count, 1,
+                           (hp_onnx_param){onnx_floats(c, slope)}));
+    onnx_result_like(c, y, x);
+    return HP_OK;
 }
 
 /* max(x, k) = k + relu(x - k), min(x, k) = k - relu(k - x) */

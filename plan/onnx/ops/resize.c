@@ -1,5 +1,5 @@
-/* resize.c - Pad, Resize and Upsample. hplan has four of Resize's many conventions; a node is accepted if one
- * of them reads the same pixels with the same weights at this size. */
+/* resize.c - Pad, Resize and Upsample. hplan has four of Resize's many conventions, by sizes or by scales; a node is accepted
+ * if one of them reads the same pixels with the same weights at this size. */
 #include "plan/onnx/inside.h"
 
 #include "plan/graph/resample.h"
@@ -15,24 +15,47 @@ typedef struct resizing {
     double scale[2];       /* as given, or out / in */
     bool given;            /* scales were given */
     int corners, nearest;  /* indices of the names below */
-    bool linear;
+    hp_interpolation mode;
+    double cubic;
+    int64_t inside;
 } resizing;
 
-/* Per dimension of x a scale (float32) or a size; only rows and columns may change. */
+/* The dimensions that scales or sizes are of: all, or from opset 18 on those that `axes` names. */
+static hp_status read_axes(const onnx_call *c, const onnx_value *x, int axis[ONNX_MOST_DIMS], int *n) {
+    int64_t axes[ONNX_MOST_DIMS];
+    bool named[ONNX_MOST_DIMS] = {false};
+    HP_TRY(onnx_attr_ints(c, "axes", ONNX_MOST_DIMS, axes, n));
+    for (int i = 0; i < *n; i++) {
+        HP_TRY(onnx_axis(c, axes[i], x->n_dim, &axis[i]));
+        if (named[axis[i]]) return onnx_fail(c, "names dimension %d twice in axes", axis[i]);
+        named[axis[i]] = true;
+    }
+    if (*n > 0) return HP_OK;
+    for (int d = 0; d < x->n_dim; d++) axis[d] = d;
+    *n = x->n_dim;
+    return HP_OK;
+}
+
+/* Dimension d of x becomes v pixels, or v times as many; only rows and columns may change. */
+static hp_status resize_dimension(const onnx_call *c, const onnx_value *x, int d, double v, resizing *r) {
+    const double out = r->given ? floor((double)((float)x->dim[d] * (float)v)) : v;
+    if (!(out >= 1 && out <= ONNX_MOST_SIZE)) return onnx_fail(c, "makes a map of %g pixels", out);
+    if (d < 2) return (int64_t)out == x->dim[d] ? HP_OK : onnx_fail(c, "resizes samples or channels");
+    r->out[d - 2] = (int32_t)out;
+    r->scale[d - 2] = r->given ? v : out / (double)x->dim[d];
+    return HP_OK;
+}
+
+/* Per dimension a scale (float32) or a size. */
 static hp_status read_scales_or_sizes(const onnx_call *c, const onnx_value *x, const onnx_const *k,
                                       bool scales, resizing *r) {
+    int axis[ONNX_MOST_DIMS], n;
     r->given = scales;
-    if (k->n_dim != 1 || k->count != x->n_dim || !onnx_is_canonical(c->r, x, x->n_dim))
-        return onnx_fail(c, "needs %s for each of the %d dimensions of (N, C, H, W)",
-                         scales ? "a scale" : "a size", x->n_dim);
-    for (int d = 0; d < x->n_dim; d++) {
-        const double v = onnx_real(k, d), out = scales ? floor((double)((float)x->dim[d] * (float)v)) : v;
-        if (!(out >= 1 && out <= ONNX_MOST_SIZE)) return onnx_fail(c, "makes a map of %g pixels", out);
-        if (d < 2 && (int64_t)out != x->dim[d]) return onnx_fail(c, "resizes samples or channels");
-        if (d < 2) continue;
-        r->out[d - 2] = (int32_t)out;
-        r->scale[d - 2] = scales ? v : out / (double)x->dim[d];
-    }
+    HP_TRY(read_axes(c, x, axis, &n));
+    if (k->n_dim != 1 || k->count != n || !onnx_is_canonical(c->r, x, x->n_dim))
+        return onnx_fail(c, "needs %s for each of the %d dimensions of (N, C, H, W)%s",
+                         scales ? "a scale" : "a size", n, n < x->n_dim ? " in axes" : "");
+    for (int i = 0; i < n; i++) HP_TRY(resize_dimension(c, x, axis[i], onnx_real(k, i), r));
     return HP_OK;
 }
 
@@ -79,32 +102,43 @@ static double rounded(const resizing *r, double x) {
     return r->nearest == PREFER_CEIL ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
+/* Where the layer reads: of cubic the coordinate itself, whose neighbours may lie beyond the map. */
+static double read_at(const hp_resampling *ours, int64_t i) {
+    const hp_resample at = hp_resample_at(ours, i);
+    const hp_coordinate c = hp_coordinate_at(ours, i);
+    return ours->interpolation == HP_CUBIC ? (double)c.below + c.part : (double)at.lo + at.weight;
+}
+
 /* Does the layer read the same pixels along this side as the node? */
 static bool reads_the_same(const resizing *r, const hp_layer *l, int side) {
     const double last = r->in[side] - 1;
+    const hp_resampling ours = hp_resampling_of(l, side == 0, r->in[side], r->out[side]);
     for (int64_t i = 0; i < r->out[side]; i++) {
-        const hp_resample ours = hp_resample_at(l, r->in[side], r->out[side], i);
         double theirs = position(r, side, i);
-        if (!r->linear) theirs = rounded(r, theirs);
-        theirs = theirs < 0 ? 0 : theirs > last ? last : theirs;
-        if (fabs(theirs - ((double)ours.lo + ours.weight)) > 1e-6 * (1 + last)) return false;
+        if (r->mode == HP_NEAREST) theirs = rounded(r, theirs);
+        if (r->mode != HP_CUBIC) theirs = theirs < 0 ? 0 : theirs > last ? last : theirs;
+        if (fabs(theirs - read_at(&ours, i)) > 1e-6 * (1 + last)) return false;
     }
     return true;
 }
 
+/* By sizes; else by the scales that were given. */
 static hp_status choose_corners(const onnx_call *c, const resizing *r, hp_layer *l) {
-    l->interpolation = r->linear ? HP_BILINEAR : HP_NEAREST;
+    const bool nearest = r->mode == HP_NEAREST;
+    l->interpolation = r->mode;
     HP_TRY(onnx_spend(c, 16 * ((int64_t)r->out[0] + r->out[1])));
-    for (int corners = 0; corners < HP_CORNERS; corners++) {
-        l->corners = corners;
-        if (reads_the_same(r, l, 0) && reads_the_same(r, l, 1)) return HP_OK;
+    for (int way = 0; way < (r->given ? 2 : 1); way++) {
+        l->scale_h = way ? r->scale[0] : 0;
+        l->scale_w = way ? r->scale[1] : 0;
+        for (l->corners = 0; l->corners < HP_CORNERS; l->corners++)
+            if (reads_the_same(r, l, 0) && reads_the_same(r, l, 1)) return HP_OK;
     }
-    return onnx_fail(
-        c,
-        "from %dx%d to %dx%d with coordinates '%s'%s%s is not supported: use half_pixel, "
-        "align_corners or asymmetric, nearest_mode floor, and sizes (or scales that make whole sizes)",
-        r->in[0], r->in[1], r->out[0], r->out[1], corner_names[r->corners],
-        r->linear ? "" : " and nearest_mode ", r->linear ? "" : nearest_names[r->nearest]);
+    return onnx_fail(c,
+                     "from %dx%d to %dx%d with coordinates '%s'%s%s is not supported: use half_pixel, "
+                     "align_corners or asymmetric, of nearest pixels with nearest_mode round_prefer_floor or "
+                     "floor, and sizes",
+                     r->in[0], r->in[1], r->out[0], r->out[1], corner_names[r->corners],
+                     nearest ? " and nearest_mode " : "", nearest ? nearest_names[r->nearest] : "");
 }
 
 /* --- the nodes --- */
@@ -122,33 +156,54 @@ static hp_status read_choice(const onnx_call *c, const char *attribute, const ch
     return onnx_fail(c, "%s '%s' is not supported", attribute, onnx_clean(c->r->scratch, text));
 }
 
+static hp_status read_mode(const onnx_call *c, hp_interpolation *mode) {
+    static const struct {
+        const char *name;
+        hp_interpolation mode;
+    } modes[] = {
+        {"nearest", HP_NEAREST}, {"linear", HP_BILINEAR}, {"bilinear", HP_BILINEAR}, {"cubic", HP_CUBIC}};
+    const char *text = "nearest";
+    HP_TRY(onnx_attr_text(c, "mode", &text));
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        *mode = modes[i].mode;
+        if (strcmp(text, modes[i].name) == 0) return HP_OK;
+    }
+    return onnx_fail(c, "mode '%s' is not supported: nearest, linear and cubic are",
+                     onnx_clean(c->r->scratch, text));
+}
+
 static hp_status read_modes(const onnx_call *c, resizing *r) {
+    static const char *const policies[] = {"stretch"};
     const bool old = c->r->opset < 11;
-    const char *mode = "nearest";
-    int64_t flag = 0;
+    int policy = 0;
+    int64_t antialias = 0;
     r->corners = old ? ASYMMETRIC : HALF_PIXEL;
     r->nearest = old ? FLOOR : PREFER_FLOOR;
-    HP_TRY(onnx_attr_text(c, "mode", &mode));
-    HP_TRY(onnx_attr_int(c, "exclude_outside", 0, 0, &flag));
-    HP_TRY(onnx_attr_int(c, "antialias", 0, 0, &flag));
-    r->linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
-    if (!r->linear && strcmp(mode, "nearest") != 0)
-        return onnx_fail(c, "mode '%s' is not supported: nearest and linear are",
-                         onnx_clean(c->r->scratch, mode));
+    r->cubic = -0.75;
+    HP_TRY(read_mode(c, &r->mode));
+    HP_TRY(onnx_attr_int(c, "antialias", 0, 1, &antialias));
+    if (antialias) return onnx_fail(c, "antialias is not supported");
+    HP_TRY(onnx_attr_int(c, "exclude_outside", 0, 1, &r->inside));
+    HP_TRY(onnx_attr_float(c, "cubic_coeff_a", &r->cubic));
+    if (!isfinite(r->cubic)) return onnx_fail(c, "cubic_coeff_a is not a number");
+    HP_TRY(read_choice(c, "keep_aspect_ratio_policy", policies, 1, &policy));
     HP_TRY(read_choice(c, "coordinate_transformation_mode", corner_names, N_CORNERS, &r->corners));
     return read_choice(c, "nearest_mode", nearest_names, N_NEAREST, &r->nearest);
 }
 
 hp_status onnx_read_resize(onnx_call *c) {
     onnx_value *x;
-    resizing r = {.scale = {1, 1}, .out = {1, 1}};
+    resizing r = {.scale = {1, 1}};
     int32_t y;
     HP_TRY(onnx_need_map(c, 0, &x));
     HP_TRY(read_modes(c, &r));
     r.in[0] = (int32_t)onnx_extent(c->r, x, HP_AXIS_H);
     r.in[1] = (int32_t)onnx_extent(c->r, x, HP_AXIS_W);
+    memcpy(r.out, r.in, sizeof r.out); /* of axes that are not named */
     HP_TRY(read_sizes(c, x, &r));
     hp_layer l = {.op = HP_RESIZE, .n_in = 1, .in = {x->tensor}, .out_h = r.out[0], .out_w = r.out[1]};
+    if (r.mode == HP_CUBIC) l.inside = (int32_t)r.inside;
+    if (r.mode == HP_CUBIC) l.cubic = r.cubic;
     HP_TRY(choose_corners(c, &r, &l));
     HP_TRY(onnx_emit(c, l, 0, &y));
     onnx_result(c, y, x->n_dim);

@@ -124,6 +124,26 @@ static void fast_elementwise_layers_match_the_reference(void **state) {
     }
 }
 
+static void check_map(const draw *d) {
+    const duo p = duo_new(d, -1, 1);
+    duo_run(p);
+    const double bound = terms_of_map(d) * eps();
+    compare(p.fast, p.exact, p.fast->y, p.exact->y, 8 * eps(), NULL, "y");
+    for (int i = 0; i < d->layer.n_in; i++)
+        compare(p.fast, p.exact, p.fast->dx[i], p.exact->dx[i], bound, NULL, "dx");
+    for (int64_t i = 0; p.fast->graph.n_param && i < p.fast->param[0].count; i++)
+        assert_true(fabs(rig_get(p.fast, HP_BUF_GRADS, i) - rig_get(p.exact, HP_BUF_GRADS, i)) <= bound);
+    duo_free(p);
+}
+
+static void fast_products_slopes_and_interpolation_match_the_reference(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_some(80); round++) {
+        const draw d = draw_map(round);
+        check_map(&d);
+    }
+}
+
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(80); round++) {
@@ -236,6 +256,7 @@ int main(void) {
         cmocka_unit_test(variance_survives_a_large_mean),
         cmocka_unit_test(fast_pooling_matches_the_reference),
         cmocka_unit_test(fast_elementwise_layers_match_the_reference),
+        cmocka_unit_test(fast_products_slopes_and_interpolation_match_the_reference),
         cmocka_unit_test(in_place_equals_out_of_place),
         cmocka_unit_test(fast_loss_and_optimiser_match_the_reference),
         cmocka_unit_test(sgd_is_torchs),

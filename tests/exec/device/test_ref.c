@@ -60,8 +60,8 @@ static void check_gradients(const draw *d, uint64_t round) {
 static void gradients_are_slopes(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(40); round++) {
-        draw d[] = {draw_linear(round), draw_bn(round), draw_pool(round), draw_point(round)};
-        for (int k = 0; k < 4; k++) {
+        draw d[] = {draw_linear(round), draw_bn(round), draw_pool(round), draw_point(round), draw_map(round)};
+        for (int k = 0; k < 5; k++) {
             d[k].flags = 0;
             if (k != 1 || d[k].samples * d[k].out.h * d[k].out.w >= 8) check_gradients(&d[k], round);
         }

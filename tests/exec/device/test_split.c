@@ -167,6 +167,20 @@ static void parts_of_elementwise_layers_equal_the_whole(void **state) {
     }
 }
 
+static void parts_of_products_slopes_and_interpolation_equal_the_whole(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(80); round++) {
+        const draw d = draw_map(round);
+        const double factor[2] = {1e-12, terms_of_map(&d) * eps()};
+        const hp_device_ops *const devices[2] = {&hp_device_ref, &hp_device_cpu};
+        for (int k = 0; k < 2; k++) {
+            rig *whole = filled(&d, -1, 1);
+            check_split(devices[k], &d, round, whole, &(tolerance){factor[k], factor[k], NULL});
+            rig_free(whole);
+        }
+    }
+}
+
 /* --- exact: no rounding may hide a wrong index --- */
 
 /* Multiples of 4: Winograd halves twice. */
@@ -249,6 +263,7 @@ int main(void) {
         cmocka_unit_test(parts_of_winograd_equal_the_whole),
         cmocka_unit_test(parts_of_pooling_equal_the_whole),
         cmocka_unit_test(parts_of_elementwise_layers_equal_the_whole),
+        cmocka_unit_test(parts_of_products_slopes_and_interpolation_equal_the_whole),
         cmocka_unit_test(parts_of_whole_numbers_equal_the_whole_exactly),
         cmocka_unit_test(two_geometries_share_a_pack),
         cmocka_unit_test(parts_are_as_fast_as_the_whole),

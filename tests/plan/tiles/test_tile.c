@@ -255,8 +255,9 @@ static void local_taps(const hp_layer *l, const hp_shape *s, int axis, int o, ta
         for (int64_t i = at * in / out; i < ((at + 1) * in + out - 1) / out; i++)
             tap_add(to, (int)i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_RESIZE) {
-        const hp_resample at = hp_resample_at(l, rows ? s->full_ih : s->full_iw,
-                                              rows ? s->full_oh : s->full_ow, o + (rows ? s->oy0 : s->ox0));
+        const hp_resampling r =
+            hp_resampling_of(l, rows, rows ? s->full_ih : s->full_iw, rows ? s->full_oh : s->full_ow);
+        const hp_resample at = hp_resample_at(&r, o + (rows ? s->oy0 : s->ox0));
         for (int i = at.lo; i <= at.hi; i++) tap_add(to, i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_LINEAR) {
         for (int i = 0; i < n; i++) tap_add(to, i, i);

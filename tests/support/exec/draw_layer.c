@@ -117,6 +117,38 @@ draw draw_pad(uint64_t round) {
     return d;
 }
 
+/* Maps beside each other, or a map and a vector; parametric ReLU; interpolation of any kind. */
+draw draw_map(uint64_t round) {
+    uint64_t c = 0;
+    static const int ops[] = {HP_MUL, HP_PRELU, HP_RESIZE, HP_RESIZE};
+    draw d = {.layer = {.op = ops[round % 4], .n_in = 1}, .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    d.in[0] =
+        (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 70)};
+    d.in[1] = d.out = d.in[0];
+    d.flags = l->op == HP_PRELU && pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    if (l->op == HP_PRELU) l->groups = pick(round, &c, 0, 1);
+    if (l->op == HP_MUL) l->n_in = 2;
+    if (l->op == HP_MUL && pick(round, &c, 0, 1)) d.in[1].h = d.in[1].w = 1;
+    if (l->op != HP_RESIZE) return d;
+    d.out.h = l->out_h = pick(round, &c, 1, 13);
+    d.out.w = l->out_w = pick(round, &c, 1, 13);
+    l->interpolation = pick(round, &c, 0, HP_INTERPOLATIONS - 1);
+    l->corners = pick(round, &c, 0, HP_CORNERS - 1);
+    l->cubic = -0.75;
+    l->inside = pick(round, &c, 0, 1);
+    if (pick(round, &c, 0, 3)) return d;
+    l->scale_h = (d.out.h + 0.5) / d.in[0].h; /* not what the sizes say */
+    l->scale_w = (d.out.w + 0.25) / d.in[0].w;
+    return d;
+}
+
+/* Of cubic interpolation shares are up to 5/4. */
+double terms_of_map(const draw *d) {
+    const bool one = d->layer.op == HP_PRELU && d->layer.groups == 1;
+    return 2 + 4.0 * (double)d->samples * d->out.h * d->out.w * (one ? d->out.c : 1);
+}
+
 draw draw_linear(uint64_t round) {
     uint64_t c = 0;
     draw d = {.layer = {.op = HP_LINEAR, .n_in = 1}, .samples = pick(round, &c, 1, 9)};

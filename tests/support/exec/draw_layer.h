@@ -37,6 +37,11 @@ draw draw_bn(uint64_t round);
 /* Pools, and padding. */
 draw draw_pool(uint64_t round);
 draw draw_point(uint64_t round);
+
+/* Products, parametric ReLU, interpolation. */
+draw draw_map(uint64_t round);
+/* Numbers that the longest sum of such a layer adds up, of numbers up to 1. */
+double terms_of_map(const draw *d);
 rig *build(const hp_device_ops *ops, const draw *d);
 void fill(rig *r, double low, double high);
 void run_all(rig *r);

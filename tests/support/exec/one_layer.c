@@ -58,11 +58,11 @@ void rig_fill(rig *r, int32_t buffer, uint64_t stream, double low, double high) 
         rig_set(r, buffer, i, (double)(float)(low + (high - low) * hp_rng_uniform(7, stream, (uint64_t)i)));
 }
 
-/* Adds a parameter of `rows` output channels, of which those of the output's box are here. */
+/* Adds a parameter of `rows` output channels, or one for all, of which those of the output's box are here. */
 static void rig_param(rig *r, hp_param_kind kind, int64_t rows, int64_t row) {
     const int p = r->graph.n_param++;
     const hp_box *out = &r->boxes.out;
-    const int64_t count = row * hp_box_len(out, HP_AXIS_C);
+    const int64_t count = rows == 1 ? row : row * hp_box_len(out, HP_AXIS_C);
     int64_t *end =
         kind == HP_PARAM_BN_MEAN || kind == HP_PARAM_BN_VAR ? &r->role.live_bytes : &r->role.trained_elems;
     r->param[p] = (hp_param){.name = "p",
@@ -71,8 +71,11 @@ static void rig_param(rig *r, hp_param_kind kind, int64_t rows, int64_t row) {
                              .n_dim = kind == HP_PARAM_CONV_W || kind == HP_PARAM_LINEAR_W ? 2 : 1,
                              .dim = {(int32_t)rows, (int32_t)row},
                              .count = rows * row};
-    r->place[p] = (hp_param_place){
-        .here = HP_HERE, .group = -1, .offset = *end, .first = row * out->lo[HP_AXIS_C], .count = count};
+    r->place[p] = (hp_param_place){.here = HP_HERE,
+                                   .group = -1,
+                                   .offset = *end,
+                                   .first = rows == 1 ? 0 : row * out->lo[HP_AXIS_C],
+                                   .count = count};
     *end += (count + 15) / 16 * 16;
     r->layer[1].param[r->layer[1].n_param++] = p;
 }
@@ -100,6 +103,7 @@ static void rig_params(rig *r, bool bias) {
         rig_param(r, HP_PARAM_CONV_W, y->c, (int64_t)(x->c / l->groups) * l->kh * l->kw);
     if (l->op == HP_LINEAR) rig_param(r, HP_PARAM_LINEAR_W, y->c, (int64_t)x->h * x->w * x->c);
     if (bias && rig_matrix(l)) rig_param(r, HP_PARAM_BIAS, y->c, 1);
+    if (l->op == HP_PRELU) rig_param(r, HP_PARAM_FACTOR, l->groups == 1 ? 1 : y->c, 1);
     for (int k = HP_PARAM_BN_GAMMA; l->op == HP_BN && k <= HP_PARAM_BN_VAR; k++)
         rig_param(r, (hp_param_kind)k, y->c, 1);
 }

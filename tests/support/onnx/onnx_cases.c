@@ -296,15 +296,16 @@ static case_result case_run(const char *folder, case_runner *run, char *why, siz
 
 /* --- all cases --- */
 
-const char case_ops[] = " Conv ConvTranspose BatchNormalization MaxPool AveragePool GlobalAveragePool "
-                        "GlobalMaxPool Resize Upsample Gemm "
-                        "MatMul Add Sub Mul Div Clip Relu HardSigmoid HardSwish Sigmoid Tanh Gelu Erf Pow "
-                        "LeakyRelu Concat Reshape Flatten Squeeze "
-                        "Unsqueeze Transpose Softmax Identity Dropout Pad ReduceMean ReduceMax Shape "
-                        "Gather Slice Cast ConstantOfShape "
-                        "QLinearConv QuantizeLinear DequantizeLinear ConvInteger QLinearMatMul "
-                        "MatMulInteger Constant Sum Neg PRelu Max "
-                        "Min Expand Split LayerNormalization ";
+const char case_ops[] =
+    " Conv ConvTranspose BatchNormalization MaxPool AveragePool GlobalAveragePool "
+    "GlobalMaxPool Resize Upsample Gemm "
+    "MatMul Add Sub Mul Div Clip Relu HardSigmoid HardSwish Sigmoid Tanh Gelu Erf Pow "
+    "LeakyRelu Elu Celu Selu Softplus Softsign ThresholdedRelu Mish Concat Reshape Flatten Squeeze "
+    "Unsqueeze Transpose Softmax Identity Dropout Pad ReduceMean ReduceMax Shape "
+    "Gather Slice Cast ConstantOfShape "
+    "QLinearConv QuantizeLinear DequantizeLinear ConvInteger QLinearMatMul "
+    "MatMulInteger Constant Sum Neg PRelu Max "
+    "Min Expand Split LayerNormalization ";
 
 const char case_data[] = "/usr/share/libonnx-testdata/data";
 

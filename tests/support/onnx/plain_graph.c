@@ -87,12 +87,14 @@ static double plain_adaptpool(const plain *p, const hp_layer *l, int64_t y, int6
 
 static double plain_resize(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     const hp_tensor *in = &p->g->tensor[l->in[0]];
-    const hp_resample r = hp_resample_at(l, in->h, l->out_h, y), s = hp_resample_at(l, in->w, l->out_w, x);
-    const double top = plain_at(p, l->in[0], r.lo, s.lo, c) * (1 - s.weight) +
-                       plain_at(p, l->in[0], r.lo, s.hi, c) * s.weight,
-                 low = plain_at(p, l->in[0], r.hi, s.lo, c) * (1 - s.weight) +
-                       plain_at(p, l->in[0], r.hi, s.hi, c) * s.weight;
-    return top * (1 - r.weight) + low * r.weight;
+    const hp_resampling down = hp_resampling_of(l, true, in->h, l->out_h),
+                        along = hp_resampling_of(l, false, in->w, l->out_w);
+    const hp_taps rows = hp_taps_at(&down, y), cols = hp_taps_at(&along, x);
+    double sum = 0;
+    for (int j = 0; j < rows.n; j++)
+        for (int k = 0; k < cols.n; k++)
+            sum += rows.share[j] * cols.share[k] * plain_at(p, l->in[0], rows.at[j], cols.at[k], c);
+    return sum;
 }
 
 static double plain_concat(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
@@ -177,6 +179,10 @@ static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t 
                (l->n_in > 1 ? plain_second(p, l, y, x, c) : 0);
     case HP_SCALE:
         return plain_at(p, l->in[0], y, x, c) * plain_weight(p, l, 0, c) + plain_weight(p, l, 1, c);
+    case HP_PRELU: {
+        const double v = plain_at(p, l->in[0], y, x, c);
+        return v < 0 ? v * plain_weight(p, l, 0, l->groups == 1 ? 0 : c) : v;
+    }
     case HP_ADD:
         return plain_at(p, l->in[0], y, x, c) + plain_second(p, l, y, x, c);
     case HP_MUL:

@@ -21,6 +21,10 @@ static int taps_out(const tap_call *c) {
     return axis_of(&c->g->tensor[c->l->out], c->axis);
 }
 
+static double by_axis_real(const tap_call *c, double rows, double cols) {
+    return c->axis == HP_AXIS_H ? rows : cols;
+}
+
 static int by_axis(const tap_call *c, int rows, int cols) {
     return c->axis == HP_AXIS_H ? rows : cols;
 }
@@ -66,20 +70,43 @@ static void taps_pad(const tap_call *c, int o) {
 /* Twice (what is a half of a pixel is whole then) the distance of output item o from input item i, and what
  * one pixel of the input is worth; ONNX Resize, coordinate_transformation_mode. */
 static int64_t resize_distance(const tap_call *c, int o, int i, int64_t *pixel) {
-    const int64_t n = taps_in(c), m = taps_out(c);
+    const int64_t n = taps_in(c), m = taps_out(c),
+                  sixteenths = (int64_t)(16 * by_axis_real(c, c->l->scale_h, c->l->scale_w));
     const bool alone =
         m == 1 && (c->l->corners == HP_CORNERS_ALIGN || c->l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL);
     *pixel = alone ? 2 : c->l->corners == HP_CORNERS_ALIGN ? 2 * (m - 1) : 2 * m;
     if (alone) return -2 * (int64_t)i;
+    if (sixteenths > 0) *pixel = 2 * sixteenths;
+    if (sixteenths > 0)
+        return (c->l->corners == HP_CORNERS_ASYMMETRIC ? 32 * (int64_t)o
+                                                       : 16 * (2 * (int64_t)o + 1) - sixteenths) -
+               2 * i * sixteenths;
     if (c->l->corners == HP_CORNERS_ALIGN) return 2 * (o * (n - 1) - i * (m - 1));
     if (c->l->corners == HP_CORNERS_ASYMMETRIC) return 2 * (o * n - i * m);
     return (2 * o + 1) * n - m - 2 * i * m; /* half pixels: (o + 1/2) n / m - 1/2 */
+}
+
+static int nearest_inside(const tap_call *c, int64_t i) {
+    return (int)(i < 0 ? 0 : i >= taps_in(c) ? taps_in(c) - 1 : i);
+}
+
+/* From the pixel before the one at or before the coordinate to the second one after that. */
+static void taps_cubic(const tap_call *c, int o) {
+    int64_t pixel, below = -2;
+    const int64_t d = resize_distance(c, o, 0, &pixel);
+    while ((below + 1) * pixel <= d) below++;
+    for (int i = nearest_inside(c, below - 1); i <= nearest_inside(c, below + 2); i++)
+        c->visit(c->state, i, 0);
 }
 
 /* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie after it. Linear: those
  * less than a pixel away, or the one at the border. */
 static void taps_resize(const tap_call *c, int o) {
     int64_t pixel, least = INT64_MAX;
+    if (c->l->interpolation == HP_CUBIC) {
+        taps_cubic(c, o);
+        return;
+    }
     int best = 0;
     const bool last = c->l->corners == HP_CORNERS_ASYMMETRIC;
     for (int i = 0; i < taps_in(c); i++) {
@@ -173,7 +200,8 @@ static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
     [HP_SOFTMAX] = taps_same,   [HP_QUANT] = taps_same,       [HP_DEQUANT] = taps_same,
     [HP_LAYERNORM] = taps_same, [HP_RMSNORM] = taps_same,     [HP_ATTENTION] = taps_attended,
     [HP_EMBEDDING] = taps_same, [HP_POSITION] = taps_same,    [HP_CLASSTOKEN] = taps_token,
-    [HP_CROP] = taps_crop,      [HP_MERGE] = taps_pair,       [HP_SUM] = taps_same};
+    [HP_CROP] = taps_crop,      [HP_MERGE] = taps_pair,       [HP_SUM] = taps_same,
+    [HP_PRELU] = taps_same};
 
 static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
     [HP_CONV] = taps_grouped,  [HP_CONVT] = taps_all,     [HP_LINEAR] = taps_all,
@@ -184,7 +212,8 @@ static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
     [HP_SOFTMAX] = taps_all,   [HP_QUANT] = taps_same,    [HP_DEQUANT] = taps_same,
     [HP_LAYERNORM] = taps_all, [HP_RMSNORM] = taps_all,   [HP_ATTENTION] = taps_head,
     [HP_EMBEDDING] = taps_all, [HP_POSITION] = taps_same, [HP_CLASSTOKEN] = taps_same,
-    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter, [HP_SUM] = taps_blocks};
+    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter, [HP_SUM] = taps_blocks,
+    [HP_PRELU] = taps_same};
 
 void brute_taps(const hp_graph *g, int layer, int k, int axis, int o, tap_fn *visit, void *state) {
     const tap_call c = {g, &g->layer[layer], k, axis, visit, state};

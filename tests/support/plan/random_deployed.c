@@ -31,14 +31,6 @@ static int block_gate(hp_builder *b, dice *d, int x) {
     return hp_build_mul(b, x, hp_build_act(b, y, "gate", HP_ACT_SIGMOID), "mul");
 }
 
-static int block_resize(hp_builder *b, dice *d, int x) {
-    const int h = tensor_of(b, x)->h, w = tensor_of(b, x)->w;
-    const bool twice = coin(d) && h < 9 && w < 9;
-    const int to_h = twice ? 2 * h : roll(d, 2, 14), to_w = twice ? 2 * w : roll(d, 2, 14);
-    return hp_build_resize(b, x, "resize", to_h, to_w, coin(d) ? HP_NEAREST : HP_BILINEAR,
-                           (hp_corners)roll(d, 0, HP_CORNERS - 1));
-}
-
 static int block_scale(hp_builder *b, dice *d, int x) {
     return maybe_act(b, d, hp_build_scale(b, x, "scale", coin(d)), "act");
 }
@@ -124,9 +116,9 @@ static int block_down(hp_builder *b, dice *d, int x) {
 
 static int random_infer_block(hp_builder *b, dice *d, int x) {
     static block_fn *const blocks[] = {
-        block_squeeze,    block_gate,    block_resize, block_scale,  block_inverted,
-        block_transposed, block_pools,   block_twice,  block_again,  block_image,
-        block_down,       block_softmax, block_dense,  random_block, random_window,
+        block_squeeze,    block_gate,    random_resize, block_scale,  block_inverted,
+        block_transposed, block_pools,   block_twice,   block_again,  block_image,
+        block_down,       block_softmax, block_dense,   random_block, random_window,
     };
     const int n = (int)(sizeof blocks / sizeof *blocks);
     return blocks[roll(d, 0, n - 1)](b, d, x);

@@ -33,7 +33,19 @@ int random_act(hp_builder *b, dice *d, int x, const char *name) {
 int random_block(hp_builder *b, dice *d, int x) {
     const int c = b->g->tensor[x].c;
     const int h = b->g->tensor[x].h < b->g->tensor[x].w ? b->g->tensor[x].h : b->g->tensor[x].w;
-    switch (roll(d, 0, 7)) {
+    switch (roll(d, 0, 10)) {
+    case 8: { /* squeeze and excitation (Hu and others 2018) */
+        int y = hp_build_adaptpool(b, x, "squeeze", 1, 1);
+        y = random_act(b, d, hp_build_conv(b, y, "reduce", 1 + c / 2, (hp_window){1, 1, 0, 1, true}), "r");
+        y = hp_build_conv(b, y, "expand", c, (hp_window){1, 1, 0, 1, true});
+        y = hp_build_act_with(b, y, "gate", coin(d) ? HP_ACT_SIGMOID : HP_ACT_HSIGMOID, 1.0 / 6, 0.5);
+        return hp_build_mul(b, x, y, "mul");
+    }
+    case 9: /* a product of maps, or a square */
+        return hp_build_mul(b, x, coin(d) ? x : hp_build_conv(b, x, "gate", c, (hp_window){3, 1, 1, 1, true}),
+                            "mul");
+    case 10:
+        return hp_build_prelu(b, x, "prelu", coin(d));
     case 0: { /* residual, batch norm fused with the addition */
         int y = hp_build_conv(b, x, "a", c, (hp_window){3, 1, 1, 1, false});
         y = hp_build_act(b, hp_build_bn(b, y, "na"), "ra", HP_ACT_RELU);
@@ -73,10 +85,24 @@ int random_block(hp_builder *b, dice *d, int x) {
     }
 }
 
+int random_resize(hp_builder *b, dice *d, int x) {
+    const int h = b->g->tensor[x].h, w = b->g->tensor[x].w;
+    const bool twice = coin(d) && h < 9 && w < 9;
+    const int to_h = twice ? 2 * h : roll(d, 2, 14), to_w = twice ? 2 * w : roll(d, 2, 14);
+    x = hp_build_resize(b, x, "resize", to_h, to_w, (hp_interpolation)roll(d, 0, HP_INTERPOLATIONS - 1),
+                        (hp_corners)roll(d, 0, HP_CORNERS - 1));
+    hp_layer *l = &b->g->layer[b->g->n_layer - 1];
+    l->cubic = l->interpolation == HP_CUBIC ? -0.75 : 0;
+    l->inside = l->interpolation == HP_CUBIC && coin(d);
+    return x;
+}
+
 int random_window(hp_builder *b, dice *d, int x) {
     const int c = b->g->tensor[x].c, h = b->g->tensor[x].h, w = b->g->tensor[x].w;
     const int small = h < w ? h : w;
-    switch (roll(d, 0, 3)) {
+    switch (roll(d, 0, 4)) {
+    case 4:
+        return random_resize(b, d, x);
     case 0:
         x = hp_build_conv_rect(b, x, "row", roll(d, 2, 6), 1, 7);
         return hp_build_conv_rect(b, x, "col", c, 5, 1);

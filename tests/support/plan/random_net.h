@@ -21,6 +21,9 @@ bool coin(dice *d);
 int random_act(hp_builder *b, dice *d, int x, const char *name);
 int random_block(hp_builder *b, dice *d, int x);
 
+/* To another size, up to 14 x 14. */
+int random_resize(hp_builder *b, dice *d, int x);
+
 /* What tiles must get right besides: rectangles, ceil mode, padding not counted, down and up again. */
 int random_window(hp_builder *b, dice *d, int x);
 

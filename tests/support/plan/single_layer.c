@@ -80,13 +80,25 @@ static void draw_target(throws *d, single *s) { /* adaptpool; pad puts the image
     l->out_w = pad ? s->tensor[0].w + l->pad_w + draw(d, 0, 3) : draw(d, 1, 9);
 }
 
+/* A scale in sixteenths, and what becomes of n pixels. */
+static double draw_scale(throws *d, int n, int32_t *out) {
+    const int sixteenths = draw(d, 16 / n + 1, 50);
+    *out = n * sixteenths / 16;
+    return sixteenths / 16.0;
+}
+
 static void draw_resize(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     const bool times = draw(d, 0, 2) == 0;
     l->out_h = times ? s->tensor[0].h * draw(d, 1, 4) : draw(d, 1, 40);
     l->out_w = times ? s->tensor[0].w * draw(d, 1, 3) : draw(d, 1, 30);
-    l->interpolation = draw(d, HP_NEAREST, HP_BILINEAR);
+    l->interpolation = draw(d, 0, HP_INTERPOLATIONS - 1);
     l->corners = draw(d, 0, HP_CORNERS - 1);
+    l->cubic = draw(d, 0, 1) ? -0.75 : -0.5;
+    l->inside = draw(d, 0, 1);
+    if (draw(d, 0, 3) || l->corners == HP_CORNERS_ALIGN) return;
+    l->scale_h = draw_scale(d, s->tensor[0].h, &l->out_h); /* not what the sizes say */
+    l->scale_w = draw_scale(d, s->tensor[0].w, &l->out_w);
 }
 
 /* Two maps, or a map and a vector. */
@@ -138,6 +150,10 @@ static void draw_crop(throws *d, single *s) {
     l->out_w = draw(d, 1, s->tensor[0].w - l->pad_w);
 }
 
+static void draw_prelu(throws *d, single *s) {
+    s->layer[1].groups = draw(d, 0, 1);
+}
+
 /* Up to four summands, as of so many ranks that share the layer before it. */
 static void draw_sum(throws *d, single *s) {
     s->layer[1].summands = draw(d, 1, 4);
@@ -162,6 +178,7 @@ static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
                                              [HP_MUL] = draw_mul,
                                              [HP_SCALE] = draw_inputs,
                                              [HP_RESIZE] = draw_resize,
+                                             [HP_PRELU] = draw_prelu,
                                              [HP_SOFTMAX] = draw_inputs,
                                              [HP_QUANT] = draw_inputs,
                                              [HP_DEQUANT] = draw_inputs,

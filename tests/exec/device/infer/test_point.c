@@ -104,26 +104,47 @@ static exact exact_window(const cell *c, element e) {
 
 /* --- resizing --- */
 
-/* ONNX Resize: where output item o lies. */
-static double position(const hp_layer *l, int n, int m, int o) {
-    const double scale = (double)m / n, half = (o + 0.5) / scale - 0.5;
+/* ONNX Resize: where output item o of m, of n items, lies. */
+static double position(const hp_layer *l, bool rows, int n, int m, int o) {
+    const double given = rows ? l->scale_h : l->scale_w, scale = given > 0 ? given : (double)m / n,
+                 half = (o + 0.5) / scale - 0.5;
     if (l->corners == HP_CORNERS_ASYMMETRIC) return o / scale;
     if (l->corners == HP_CORNERS_ALIGN) return m == 1 ? 0 : (double)o * (n - 1) / (m - 1);
     return l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL && m == 1 ? 0 : half;
 }
 
-static double share(const hp_layer *l, int n, int m, int o, int i) {
-    const double at = fmin(fmax(position(l, n, m, o), 0), n - 1);
-    return fmax(0, 1 - fabs(at - i));
+/* Keys (1981): the kernel of cubic convolution. */
+static double kernel(double a, double d) {
+    if (d <= 1) return (a + 2) * d * d * d - (a + 3) * d * d + 1;
+    return d < 2 ? a * (d * d * d - 5 * d * d + 8 * d - 4) : 0;
 }
 
-static exact exact_linear(const cell *c, element e) {
+/* What item i is of an output at a coordinate: items beyond the map are the nearest in it, or are left out. */
+static double cubic_share(const hp_layer *l, int n, double at, int i) {
+    double sum = 0, all = 0;
+    for (int k = -2; k < n + 2; k++) {
+        const double weight = kernel(l->cubic, fabs(at - k));
+        const bool outside = k < 0 || k >= n;
+        if (l->inside && outside) continue;
+        all += weight;
+        if ((k < 0 ? 0 : k >= n ? n - 1 : k) == i) sum += weight;
+    }
+    return l->inside ? sum / all : sum;
+}
+
+static double share(const hp_layer *l, bool rows, int n, int m, int o, int i) {
+    const double at = position(l, rows, n, m, o);
+    if (l->interpolation == HP_CUBIC) return cubic_share(l, n, at, i);
+    return fmax(0, 1 - fabs(fmin(fmax(at, 0), n - 1) - i));
+}
+
+static exact exact_shares(const cell *c, element e) {
     const hp_tensor *x = &c->s.tensor[0], *y = &c->s.tensor[1];
     const hp_layer *l = &c->s.layer[1];
     exact r = {0, 0};
     for (int i = 0; i < x->h; i++)
         for (int k = 0; k < x->w; k++) {
-            const double weight = share(l, x->h, y->h, e.y, i) * share(l, x->w, y->w, e.x, k);
+            const double weight = share(l, true, x->h, y->h, e.y, i) * share(l, false, x->w, y->w, e.x, k);
             if (weight == 0) continue;
             const double v = input(c, 0, e.n, i, k, e.c);
             r.value += weight * v;
@@ -133,7 +154,7 @@ static exact exact_linear(const cell *c, element e) {
 }
 
 static exact exact_resize(const cell *c, element e) {
-    return c->s.layer[1].interpolation == HP_NEAREST ? exact_window(c, e) : exact_linear(c, e);
+    return c->s.layer[1].interpolation == HP_NEAREST ? exact_window(c, e) : exact_shares(c, e);
 }
 
 typedef exact exact_fn(const cell *c, element e);
