@@ -148,6 +148,15 @@ static const hp_net_row rows[] = {
     {.name = "vgg16", .args = {.depth = 16}, .default_classes = 1000, .write = hp_net_write_vgg},
     {.name = "vgg19", .args = {.depth = 19}, .default_classes = 1000, .write = hp_net_write_vgg},
     {.name = "mobilenetv2", .default_classes = 1000, .write = hp_net_write_mobilenetv2},
+    {.name = "mobilenetv3",
+     .args = {.layers = 15},
+     .default_classes = 1000,
+     .write = hp_net_write_mobilenetv3},
+    {.name = "mobilenetv3-small",
+     .args = {.layers = 11},
+     .default_classes = 1000,
+     .write = hp_net_write_mobilenetv3},
+    {.name = "efficientnet-b0", .default_classes = 1000, .write = hp_net_write_efficientnet},
     {.name = "densenet121", .default_classes = 1000, .write = hp_net_write_densenet121},
     {.name = "amoebanetd",
      .default_classes = 1000,
@@ -186,7 +195,8 @@ static const hp_net_row rows[] = {
 };
 
 #define NET_NAMES                                                                                            \
-    "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg16, vgg19, mobilenetv2, densenet121, "      \
+    "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg16, vgg19, mobilenetv2, mobilenetv3, "      \
+    "mobilenetv3-small, efficientnet-b0, densenet121, "                                                      \
     "amoebanetd:L,F "                                                                                        \
     "(L = 3n), unet:F, vit-b16, vit-l16, vit-h14, vit:L,C,H,P, swin-t, swin-b, gpt2, "                       \
     "gpt2-medium, gpt2-large, gpt2-xl, gpt3-6.7b, gpt3-13b, gpt3-175b, "                                     \

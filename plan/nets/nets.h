@@ -7,7 +7,7 @@
 /* Arguments encoded in a name; each writer reads its own. */
 typedef struct hp_net_args {
     int depth;           /* residual networks: layers with weights */
-    int layers, filters; /* amoebanetd:L,F; unet:F */
+    int layers, filters; /* amoebanetd:L,F; unet:F; mobilenetv3: blocks */
     bool narrow_first;   /* resnet-v2: kernels 1-3-1 instead of 3-3-1 */
     /* transformers: layers (swin: of the third stage), channels (of the first stage), heads (of the first stage), channels
      * of the hidden layer of a block's perceptron, pixels of a patch; gpt: tokens, ids */
@@ -23,6 +23,8 @@ hp_net_writer hp_net_write_cifar_v1; /* depth 6n+2 */
 hp_net_writer hp_net_write_cifar_v2; /* depth 9n+2 */
 hp_net_writer hp_net_write_vgg;
 hp_net_writer hp_net_write_mobilenetv2;
+hp_net_writer hp_net_write_mobilenetv3; /* layers: 15 is large, 11 small */
+hp_net_writer hp_net_write_efficientnet;
 hp_net_writer hp_net_write_densenet121;
 hp_net_writer hp_net_write_amoebanetd; /* layers divisible by 3, filters >= 8 */
 hp_net_writer hp_net_write_unet;

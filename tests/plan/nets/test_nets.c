@@ -1,5 +1,6 @@
 /* test_nets.c - built-in networks against published counts, and the laws every graph obeys. */
 #include "plan/graph/graph.h"
+#include "plan/strategy/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +9,26 @@
 
 #include <cmocka.h>
 
-static const char *const all_nets[] = {
-    "cnn",           "resnet18",         "resnet34",        "resnet50",
-    "resnet101",     "resnet152",        "vgg16",           "vgg19",
-    "mobilenetv2",   "densenet121",      "resnet-v1-8",     "resnet-v2-11",
-    "resnet-v2-110", "resnet-v2-20:131", "amoebanetd:3,32", "amoebanetd:6,53",
-    "unet:4"};
+static const char *const all_nets[] = {"cnn",
+                                       "resnet18",
+                                       "resnet34",
+                                       "resnet50",
+                                       "resnet101",
+                                       "resnet152",
+                                       "vgg16",
+                                       "vgg19",
+                                       "mobilenetv2",
+                                       "mobilenetv3",
+                                       "mobilenetv3-small",
+                                       "efficientnet-b0",
+                                       "densenet121",
+                                       "resnet-v1-8",
+                                       "resnet-v2-11",
+                                       "resnet-v2-110",
+                                       "resnet-v2-20:131",
+                                       "amoebanetd:3,32",
+                                       "amoebanetd:6,53",
+                                       "unet:4"};
 enum { N_NETS = sizeof all_nets / sizeof all_nets[0] };
 
 static hp_graph *build(hp_arena *a, const char *net, int h, int w, int classes) {
@@ -41,10 +56,17 @@ typedef struct published {
 /* torchvision's model pages ("num_params", "GFLOPS", where it counts multiply-adds), 224 x 224, 1000 classes
  */
 static const published torchvision_counts[] = {
-    {"resnet18", 224, 1000, 11689512, 1.81, 0.01},   {"resnet34", 224, 1000, 21797672, 3.66, 0.01},
-    {"resnet50", 224, 1000, 25557032, 4.09, 0.01},   {"resnet101", 224, 1000, 44549160, 7.80, 0.01},
-    {"resnet152", 224, 1000, 60192808, 11.51, 0.01}, {"vgg16", 224, 1000, 138357544, 15.47, 0.01},
-    {"vgg19", 224, 1000, 143667240, 19.63, 0.01},    {"mobilenetv2", 224, 1000, 3504872, 0.30, 0.01},
+    {"resnet18", 224, 1000, 11689512, 1.81, 0.01},
+    {"resnet34", 224, 1000, 21797672, 3.66, 0.01},
+    {"resnet50", 224, 1000, 25557032, 4.09, 0.01},
+    {"resnet101", 224, 1000, 44549160, 7.80, 0.01},
+    {"resnet152", 224, 1000, 60192808, 11.51, 0.01},
+    {"vgg16", 224, 1000, 138357544, 15.47, 0.01},
+    {"vgg19", 224, 1000, 143667240, 19.63, 0.01},
+    {"mobilenetv2", 224, 1000, 3504872, 0.30, 0.01},
+    {"mobilenetv3", 224, 1000, 5483032, 0.22, 0.01},
+    {"mobilenetv3-small", 224, 1000, 2542856, 0.06, 0.01},
+    {"efficientnet-b0", 224, 1000, 5288548, 0.39, 0.01},
     {"densenet121", 224, 1000, 7978856, 2.83, 0.01},
 };
 
@@ -230,7 +252,8 @@ static void assert_fused(const hp_graph *g) {
         for (int i = 0; i < g->layer[l].n_in; i++) {
             const hp_layer *from = &g->layer[g->tensor[g->layer[l].in[i]].producer];
             const bool alone = readers(g, from->out) == 1 && from->unit == g->layer[l].unit;
-            assert_false(alone && from->op == HP_BN && !hp_layer_has_act(from) && from->n_in == 1);
+            assert_false(alone && !hp_act_reads_x(&g->layer[l]) && from->op == HP_BN &&
+                         !hp_layer_has_act(from) && from->n_in == 1);
         }
     }
 }
@@ -301,6 +324,57 @@ static void smallest_image_named_in_the_error_works_and_one_less_does_not(void *
 
 /* --- names --- */
 
+/* Keys and sizes of torchvision's state dicts. */
+static void parameters_have_torchvisions_names_and_sizes(void **state) {
+    static const struct {
+        const char *net, *name;
+        int32_t dim[4];
+    } known[] = {
+        {"mobilenetv3", "features.0.0.weight", {16, 3, 3, 3}},
+        {"mobilenetv3", "features.1.block.0.0.weight", {16, 1, 3, 3}},
+        {"mobilenetv3", "features.1.block.1.0.weight", {16, 16, 1, 1}},
+        {"mobilenetv3", "features.4.block.2.fc1.weight", {24, 72, 1, 1}},
+        {"mobilenetv3", "features.4.block.2.fc2.bias", {72}},
+        {"mobilenetv3", "features.15.block.3.1.running_var", {160}},
+        {"mobilenetv3", "features.16.0.weight", {960, 160, 1, 1}},
+        {"mobilenetv3", "classifier.0.weight", {1280, 960}},
+        {"mobilenetv3", "classifier.3.weight", {1000, 1280}},
+        {"mobilenetv3-small", "features.1.block.1.fc1.weight", {8, 16, 1, 1}},
+        {"mobilenetv3-small", "features.1.block.2.0.weight", {16, 16, 1, 1}},
+        {"mobilenetv3-small", "features.12.0.weight", {576, 96, 1, 1}},
+        {"mobilenetv3-small", "classifier.0.weight", {1024, 576}},
+        {"efficientnet-b0", "features.1.0.block.1.fc1.weight", {8, 32, 1, 1}},
+        {"efficientnet-b0", "features.2.0.block.0.0.weight", {96, 16, 1, 1}},
+        {"efficientnet-b0", "features.2.0.block.2.fc1.weight", {4, 96, 1, 1}},
+        {"efficientnet-b0", "features.7.0.block.3.0.weight", {320, 1152, 1, 1}},
+        {"efficientnet-b0", "features.8.0.weight", {1280, 320, 1, 1}},
+        {"efficientnet-b0", "classifier.1.weight", {1000, 1280}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        hp_arena *a = hp_arena_new();
+        const hp_graph *g = build(a, known[i].net, 224, 224, 1000);
+        int found = 0;
+        for (int p = 0; p < g->n_param; p++) {
+            if (strcmp(g->param[p].name, known[i].name) != 0) continue;
+            found++;
+            for (int d = 0; d < g->param[p].n_dim; d++) assert_int_equal(g->param[p].dim[d], known[i].dim[d]);
+        }
+        if (found != 1) fail_msg("%s has %d parameters %s", known[i].net, found, known[i].name);
+        hp_arena_free(a);
+    }
+}
+
+/* They can be trained, as all built-in networks. */
+static void every_net_trains(void **state) {
+    (void)state;
+    for (int i = 0; i < N_NETS; i++) {
+        hp_arena *a = hp_arena_new();
+        assert_true(hp_graph_trains(build(a, all_nets[i], 64, 64, 7), NULL));
+        hp_arena_free(a);
+    }
+}
+
 typedef struct refused {
     const char *net;
     int side, classes;
@@ -363,6 +437,8 @@ static void default_classes_are_imagenets_or_cifars(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(torchvision_nets_have_the_published_counts),
+        cmocka_unit_test(parameters_have_torchvisions_names_and_sizes),
+        cmocka_unit_test(every_net_trains),
         cmocka_unit_test(cifar_family_has_the_published_counts),
         cmocka_unit_test(amoebanet_has_the_published_counts),
         cmocka_unit_test(unet_has_the_counts_of_its_formula),
