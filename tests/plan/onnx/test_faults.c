@@ -126,7 +126,7 @@ static void of_three_unknown(onnx_writer *w) {
 static void of_mode(onnx_writer *w) {
     for (size_t i = 0; i < w->graph.n_node; i++)
         if (strcmp(w->graph.node[i]->op_type, "Resize") == 0)
-            onnx_write_text(w, w->graph.node[i], "mode", "cubic");
+            onnx_write_text(w, w->graph.node[i], "mode", "lanczos");
 }
 
 static void messages_name_the_node_and_the_fix(void **state) {
@@ -153,7 +153,7 @@ static void messages_name_the_node_and_the_fix(void **state) {
         {of_a_second_output, {"node 'the_pool' (MaxPool): its output 2, 'places'", ""}},
         {of_a_function, {"(Relu): is a function of the model", "inline it"}},
         {of_three_unknown, {"node 'top' (TopK): this operator is not supported; nor", "read Frobnicate"}},
-        {of_mode, {"mode 'cubic'", "nearest and linear are"}},
+        {of_mode, {"mode 'lanczos'", "nearest, linear and cubic are"}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

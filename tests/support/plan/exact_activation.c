@@ -32,15 +32,15 @@ double exact_activation(const hp_layer *l, double v) {
     case HP_ACT_SILU:
         return v / (1 + exp(-v));
     case HP_ACT_MISH:
-        return v * tanh(log(1 + exp(v)));
+        return v * tanh(log1p(exp(v)));
     case HP_ACT_ELU:
-        return v < 0 ? l->act_a * (exp(v) - 1) : v;
+        return v < 0 ? l->act_a * expm1(v) : v;
     case HP_ACT_CELU:
-        return v < 0 ? l->act_a * (exp(v / l->act_a) - 1) : v;
+        return v < 0 ? l->act_a * expm1(v / l->act_a) : v;
     case HP_ACT_SELU:
-        return l->act_b * (v < 0 ? l->act_a * (exp(v) - 1) : v);
+        return l->act_b * (v < 0 ? l->act_a * expm1(v) : v);
     case HP_ACT_SOFTPLUS:
-        return log(1 + exp(v));
+        return log1p(exp(v));
     case HP_ACT_SOFTSIGN:
         return v / (1 + fabs(v));
     case HP_ACT_THRESHOLDED:
