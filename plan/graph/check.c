@@ -3,6 +3,7 @@
 #include "plan/graph/check.h"
 
 #include "plan/graph/acts.h"
+#include "plan/graph/layer.h"
 #include "plan/graph/shape.h"
 
 #include <inttypes.h>
@@ -83,6 +84,9 @@ static const op_rule rules[HP_LAYER_OPS] = {
     [HP_CROP] = {1, 1},
     [HP_SUM] = {1, 1, .most_param = 1},
     [HP_MERGE] = {1, 1},
+    [HP_GATHER] = {1, 1, .groups = true},
+    [HP_REDUCE] = {1, 1},
+    [HP_GROUPNORM] = {1, 1, .groups = true, .least_param = 1, .most_param = 2},
 };
 
 static bool between(int32_t v, int32_t low, int32_t high) {
@@ -113,12 +117,19 @@ static bool scales_in_range(const hp_layer *l) {
     return none || (l->scale_h >= least && l->scale_h <= most && l->scale_w >= least && l->scale_w <= most);
 }
 
+static bool places_in_range(const hp_layer *l) {
+    return between(l->first, 0, MOST_SIZE) && between(l->step, 0, MOST_SIZE) &&
+           between(l->step_outer, 0, MOST_SIZE) && between(l->out_c, 0, MOST_SIZE) &&
+           between(l->border, 0, HP_BORDERS - 1) && between(l->reduction, 0, HP_CHANNEL_REDUCTIONS - 1);
+}
+
 static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
-    return (!r->window || window_in_range(l)) && between(l->groups, r->groups ? 1 : 0, MOST_SIZE) &&
-           between(l->pad_h, 0, MOST_SIZE) && between(l->pad_w, 0, MOST_SIZE) &&
-           between(l->out_h, 0, MOST_SIZE) && between(l->out_w, 0, MOST_SIZE) && shares_in_range(l) &&
-           between(l->summands, 0, 0) && between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
+    return places_in_range(l) && (!r->window || window_in_range(l)) &&
+           between(l->groups, r->groups ? 1 : 0, MOST_SIZE) && between(l->pad_h, 0, MOST_SIZE) &&
+           between(l->pad_w, 0, MOST_SIZE) && between(l->out_h, 0, MOST_SIZE) &&
+           between(l->out_w, 0, MOST_SIZE) && shares_in_range(l) && between(l->summands, 0, 0) &&
+           between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
            between(l->interpolation, 0, HP_INTERPOLATIONS - 1) && between(l->corners, 0, HP_CORNERS - 1) &&
            between(l->inside, 0, 1) && isfinite(l->cubic) && scales_in_range(l) &&
            between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
@@ -188,7 +199,8 @@ static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
             HP_PARAM_TABLE, {l->groups, (2 * (int64_t)l->kh - 1) * (2 * (int64_t)l->kw - 1)}, 0};
     if (l->op == HP_POSITION) return (expected_shape){HP_PARAM_TABLE, {(int64_t)y->h * y->w, y->c}, 0};
     if (l->op == HP_CLASSTOKEN) return (expected_shape){HP_PARAM_TOKEN, {y->c}, 0};
-    if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM) return (expected_shape){HP_PARAM_BN_GAMMA, {y->c}, 0};
+    if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM || l->op == HP_GROUPNORM)
+        return (expected_shape){HP_PARAM_BN_GAMMA, {y->c}, 0};
     if (l->op == HP_PRELU && l->groups == 1) return (expected_shape){HP_PARAM_FACTOR, {1}, 0};
     return (expected_shape){l->op == HP_BN ? HP_PARAM_BN_GAMMA : HP_PARAM_FACTOR, {y->c}, 0};
 }
@@ -196,7 +208,7 @@ static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
 static expected_shape expected_vector(const hp_graph *g, const hp_layer *l, int i) {
     static const hp_param_kind norm[HP_NORM_PARAMS] = {HP_PARAM_BN_GAMMA, HP_PARAM_BN_BETA, HP_PARAM_BN_MEAN,
                                                        HP_PARAM_BN_VAR};
-    const bool normalises = l->op == HP_BN || l->op == HP_LAYERNORM;
+    const bool normalises = l->op == HP_BN || l->op == HP_LAYERNORM || l->op == HP_GROUPNORM;
     return (expected_shape){normalises ? norm[i] : HP_PARAM_BIAS, {g->tensor[l->out].c}, 0};
 }
 

@@ -268,9 +268,9 @@ static int32_t *producers(hp_arena *arena, const hp_graph *g, int n_tensor) {
 
 bool hp_layer_as_trained(const hp_layer *l) {
     static const bool kept[HP_LAYER_OPS] = {
-        [HP_LAYERNORM] = true, [HP_RMSNORM] = true,  [HP_ATTENTION] = true,
-        [HP_EMBEDDING] = true, [HP_POSITION] = true, [HP_CLASSTOKEN] = true,
-        [HP_CROP] = true,      [HP_MERGE] = true,    [HP_PRELU] = true};
+        [HP_LAYERNORM] = true, [HP_RMSNORM] = true,    [HP_ATTENTION] = true, [HP_EMBEDDING] = true,
+        [HP_POSITION] = true,  [HP_CLASSTOKEN] = true, [HP_CROP] = true,      [HP_MERGE] = true,
+        [HP_PRELU] = true,     [HP_GATHER] = true,     [HP_REDUCE] = true,    [HP_GROUPNORM] = true};
     return kept[l->op];
 }
 

@@ -148,6 +148,16 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     case HP_CROP:
         fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->pad_h, l->pad_w);
         break;
+    case HP_GATHER:
+        fprintf(f, " %dx%d at %d,%d border%d blocks%dx%d from %d by %d,%d of %d", l->out_h, l->out_w,
+                l->pad_h, l->pad_w, l->border, l->kh, l->kw, l->first, l->step, l->step_outer, l->groups);
+        break;
+    case HP_REDUCE:
+        fprintf(f, " kind%d", l->reduction);
+        break;
+    case HP_GROUPNORM:
+        fprintf(f, " groups%d eps%.9g", l->groups, l->eps);
+        break;
     case HP_BN:
         fprintf(f, " eps%.9g momentum%.9g", l->eps, l->momentum);
         break;

@@ -90,7 +90,7 @@ typedef enum hp_param_kind {
 /* How torchvision draws a weight (`hp_param_init` in exec/data reads it). */
 typedef enum hp_init {
     HP_INIT_ZERO,
-    HP_INIT_ONE,
+    HP_INIT_ONE,             /* or init_scale, where that is not 0 */
     HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when
                               * grouped */
     HP_INIT_KAIMING_FAN_IN,  /* normal, std = sqrt(2 / fan_in) */
@@ -140,12 +140,15 @@ typedef struct hp_layer {
         groups; /* conv, convt, pools; pad: pad_h, pad_w. Padding on top and left; that on the bottom and
                  * right follows from the sizes. attention: kh x kw pixels of a window, 0: all; the first lines
                  * between windows are pad_h, pad_w; groups: heads. crop: pad_h, pad_w. prelu: groups 1: one slope
-                 * for all channels, 0: one each */
+                 * for all channels, 0: one each.
+                 * groupnorm: groups */
     int32_t tp, summands;     /* hp_tp; of a row layer: parts of its input, see plan/graph/summands.h */
     int32_t kv_heads, causal; /* attention: heads of keys and values; only up to the own pixel, row by row */
     int32_t ceil_mode, count_include_pad; /* pools */
     int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
     int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
+    int32_t first, step, step_outer, out_c, border; /* gather: plan/graph/layer.h */
+    int32_t reduction;                              /* reduce: hp_channel_reduction */
     int32_t inside;          /* resize, cubic: weights of what lies outside of the map go to the rest */
     double cubic;            /* resize: the coefficient a of Keys' kernel */
     double scale_h, scale_w; /* resize: as given, where coordinates follow from these; 0: from the sizes */
@@ -172,6 +175,13 @@ typedef enum hp_corners {
     HP_CORNERS_ASYMMETRIC,         /* i / s; nearest rounds down */
     HP_CORNERS
 } hp_corners;
+
+typedef enum hp_channel_reduction {
+    HP_CHANNELS_MEAN,
+    HP_CHANNELS_MAX,
+    HP_CHANNELS_ARGMAX,
+    HP_CHANNEL_REDUCTIONS
+} hp_channel_reduction;
 
 typedef struct hp_graph {
     const char *net; /* "resnet50", the argument of --net */

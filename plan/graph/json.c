@@ -30,6 +30,8 @@ static const number numbers[] = {
     WHOLE(groups),        WHOLE(tp),       WHOLE(ceil_mode),
     WHOLE(out_h),         WHOLE(out_w),    WHOLE(count_include_pad),
     WHOLE(interpolation), WHOLE(corners),  WHOLE(kv_heads),
+    WHOLE(first),         WHOLE(step),     WHOLE(step_outer),
+    WHOLE(out_c),         WHOLE(border),   WHOLE(reduction),
     WHOLE(causal),        REAL(rotary),    REAL(act_a),
     REAL(act_b),          REAL(p),         REAL(eps),
     REAL(momentum),       WHOLE(inside),   REAL(cubic),

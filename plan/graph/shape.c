@@ -2,6 +2,7 @@
  * ceil mode included), unless the layer gives their number. */
 #include "plan/graph/shape.h"
 
+#include "plan/graph/layer.h"
 #include "plan/graph/summands.h"
 
 #include <inttypes.h>
@@ -198,6 +199,50 @@ static hp_status merge_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
     return HP_OK;
 }
 
+/* Does the border reach from the map of n rows over those before and after it? */
+static bool border_reaches(hp_border border, int64_t n, int64_t before, int64_t after) {
+    const int64_t most[HP_BORDERS] = {0, INT32_MAX, n - 1, n};
+    return before >= 0 && after >= 0 && before <= most[border] && after <= most[border];
+}
+
+/* The steps stay within the channels: the last of each of the two ends at the last that is read. */
+static bool channels_within(const hp_layer *l, int64_t channels) {
+    const int64_t n = (int64_t)l->kh * l->kw * l->out_c;
+    if (l->kh < 1 || l->kw < 1 || l->out_c < 1 || l->groups < 1 || n > INT32_MAX || n % l->groups)
+        return false;
+    return l->first + (int64_t)(l->groups - 1) * l->step + (n / l->groups - 1) * l->step_outer < channels;
+}
+
+static hp_status gather_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                              hp_error *err) {
+    const hp_tensor *x = &g->tensor[l->in[0]];
+    const int64_t h = (int64_t)x->h * l->kh, w = (int64_t)x->w * l->kw;
+    (void)out_c;
+    if (!channels_within(l, x->c))
+        return hp_fail(err, HP_EINTERNAL, "layer %s: gathers channels that %d do not have", l->name, x->c);
+    if (l->out_h < 1 || l->out_w < 1 ||
+        !border_reaches((hp_border)l->border, h, l->pad_h, l->out_h - l->pad_h - h) ||
+        !border_reaches((hp_border)l->border, w, l->pad_w, l->out_w - l->pad_w - w))
+        return hp_fail(err, HP_EPLAN, "layer %s: %dx%d cannot be made of %" PRId64 "x%" PRId64 " pixels",
+                       l->name, l->out_h, l->out_w, h, w);
+    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = l->out_c};
+    return HP_OK;
+}
+
+static hp_status reduce_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                              hp_error *err) {
+    (void)out_c, (void)err;
+    *out = g->tensor[l->in[0]];
+    out->c = 1;
+    return HP_OK;
+}
+
+static hp_status groupnorm_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
+                                 hp_error *err) {
+    HP_TRY(check_groups(g, l, g->tensor[l->in[0]].c, err));
+    return same_shape(g, l, out_c, out, err);
+}
+
 static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     (void)l, (void)out_c, (void)err;
     *out = (hp_tensor){.h = g->image_h, .w = g->image_w, .c = g->image_c};
@@ -246,6 +291,9 @@ static shape_rule *const rules[HP_LAYER_OPS] = {
     [HP_CROP] = crop_shape,
     [HP_MERGE] = merge_shape,
     [HP_SUM] = sum_shape,
+    [HP_GATHER] = gather_shape,
+    [HP_REDUCE] = reduce_shape,
+    [HP_GROUPNORM] = groupnorm_shape,
 };
 
 hp_status hp_layer_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {

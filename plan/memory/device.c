@@ -170,6 +170,7 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
         return hp_round_up(op == HP_TASK_BWD ? 24 * (int64_t)s->oc : 0, LINES); /* float64 and float32 sums */
     if (l->op == HP_EMBEDDING && op == HP_TASK_BWDW) /* lists of each row's pixels */
         return hp_round_up(4 * (s->n * s->oh * s->ow + g->param[l->param[0]].dim[0]), LINES);
+    if (l->op == HP_GROUPNORM) return hp_round_up(8 * HP_GROUPNORM_SUMS * (int64_t)s->ic, LINES);
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
     if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s, op), LINES);
     if (l->op != HP_CONV) return 0;

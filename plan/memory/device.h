@@ -57,6 +57,7 @@ const hp_device_memory *hp_device_memory_of(int32_t device);
 /* --- layouts the planner and the float32 kernels must agree on --- */
 
 enum {
+    HP_GROUPNORM_SUMS = 6,   /* of float64, per channel (exec/device/cpu/groupnorm.c) */
     HP_WINOGRAD_POINTS = 16, /* F(2x2, 3x3): a tile of 4x4 */
     HP_WINOGRAD_PANEL = 32,  /* outputs side by side in a pack: two 512-bit vectors */
     HP_WINOGRAD_ROWS = 8     /* tiles computed together */

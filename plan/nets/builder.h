@@ -101,6 +101,14 @@ int hp_build_classtoken(hp_builder *b, int x, const char *name);
 int hp_build_crop(hp_builder *b, int x, const char *name, int at_h, int at_w, int h, int w);
 int hp_build_merge(hp_builder *b, int x, const char *name);
 
+/* --- maps --- */
+
+/* The whole map's statistics, per sample and group of channels. */
+int hp_build_groupnorm(hp_builder *b, int x, const char *name, int groups);
+/* By `like`'s rules (plan/graph/layer.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
+int hp_build_gather(hp_builder *b, int x, const char *name, const hp_layer *like);
+int hp_build_reduce(hp_builder *b, int x, const char *name, hp_channel_reduction reduction);
+
 /* How the last layer (of a row layer, it and the one that adds up)'s parameter `i` begins, what files call it, and which rows of what they have it is. */
 hp_param *hp_build_param(hp_builder *b, int i);
 void hp_build_init(hp_builder *b, int i, hp_init init, double scale);

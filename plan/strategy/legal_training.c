@@ -7,6 +7,11 @@
 static const bool forward_only[HP_LAYER_OPS] = {
     [HP_SCALE] = true, [HP_SOFTMAX] = true, [HP_QUANT] = true, [HP_DEQUANT] = true};
 
+/* No gradient passes through a number of a channel. */
+static bool has_no_gradient(const hp_layer *l) {
+    return l->op == HP_REDUCE && l->reduction == (int32_t)HP_CHANNELS_ARGMAX;
+}
+
 /* Kernels with a backward pass take padding and windows as torch.nn's layers do. */
 static bool beyond_torch(const hp_layer *l) {
     const bool sized = l->out_h > 0 || l->out_w > 0;
@@ -19,7 +24,7 @@ static const char *untrained(const hp_layer *l, char *out, size_t n) {
     const char *op = hp_layer_infos[l->op].name;
     if (hp_act_reads_x(l) && l->op != HP_ACT)
         snprintf(out, n, "%s", hp_act_names[l->act]);
-    else if (forward_only[l->op])
+    else if (forward_only[l->op] || has_no_gradient(l))
         snprintf(out, n, "%s", op);
     else if (beyond_torch(l))
         snprintf(out, n, "%s with such groups, dilation or padding", op);

@@ -31,7 +31,7 @@ static bool gathers(const hp_graph *g, const hp_layer *l, int k) {
     const bool vector = l->op == HP_MUL && k == 1 && (int64_t)x->h * x->w == 1;
     const bool attends = l->op == HP_ATTENTION && k > 0 && !hp_layer_is_windowed(l);
     return l->op == HP_LINEAR || l->op == HP_ADAPTPOOL || l->op == HP_CLASSTOKEN || l->op == HP_CROP ||
-           vector || attends;
+           l->op == HP_GATHER || l->op == HP_GROUPNORM || vector || attends;
 }
 
 static bool enters(const build *b, int tensor) {

@@ -2,6 +2,7 @@
 #include "plan/tiles/tile.h"
 
 #include "plan/graph/attention.h"
+#include "plan/graph/layer.h"
 #include "plan/graph/resample.h"
 #include "plan/graph/summands.h"
 
@@ -197,6 +198,21 @@ static range token_rows(range out, const hp_tensor *in) {
     return (range){first / in->w, last / in->w + 1};
 }
 
+static range widened(range r, int64_t item) {
+    return (range){item < r.lo ? item : r.lo, item + 1 > r.hi ? item + 1 : r.hi};
+}
+
+/* Where rows turn round at a border, the ones furthest out lie at the ends or at the turn. */
+static range gathered_range(const hp_layer *l, bool rows, range out, int64_t in) {
+    const int64_t block = rows ? l->kh : l->kw, pad = rows ? l->pad_h : l->pad_w, n = in * block;
+    const int64_t at[4] = {out.lo - pad, out.hi - 1 - pad, 0, n - 1};
+    const int64_t from = hp_gather_row(l->border, at[0], n);
+    range r = {from, from + 1};
+    for (int i = 1; i < 4; i++)
+        if (at[i] >= at[0] && at[i] <= at[1]) r = widened(r, hp_gather_row(l->border, at[i], n));
+    return (range){r.lo / block, (r.hi - 1) / block + 1};
+}
+
 static window window_of(const hp_layer *l, bool rows) {
     if (l->op == HP_MERGE) return (window){2, 2, 0, 1};
     const int dil = rows ? l->dil_h : l->dil_w, stride = rows ? l->stride_h : l->stride_w;
@@ -232,7 +248,10 @@ static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, r
     }
     case HP_CLASSTOKEN:
         return rows ? token_rows(out, in) : (range){0, n};
+    case HP_GATHER:
+        return gathered_range(l, rows, out, n);
     case HP_LINEAR:
+    case HP_GROUPNORM:
         return (range){0, n};
     default:
         return out;
@@ -262,13 +281,14 @@ static range channel_range(const hp_graph *g, const hp_layer *l, int k, range ou
     const hp_tensor *in = &g->tensor[l->in[k]];
     if (hp_layer_adds(l) && k == l->n_in - 1) return out;
     if (l->op == HP_LINEAR || l->op == HP_CONVT || l->op == HP_SOFTMAX || l->op == HP_LAYERNORM ||
-        l->op == HP_RMSNORM || l->op == HP_EMBEDDING)
+        l->op == HP_RMSNORM || l->op == HP_EMBEDDING || l->op == HP_REDUCE ||
+        l->op == HP_GATHER) /* whole maps are read in place */
         return (range){0, in->c};
     if (l->tp == (int32_t)HP_TP_ROW) return summed_range(g, l, out);
     if (adds_blocks(l)) return (range){0, in->c};
     if (l->op == HP_ATTENTION) return head_range(g, l, k, out);
     if (l->op == HP_MERGE) return merged_range(out, in->c);
-    if (l->op == HP_CONV) {
+    if (l->op == HP_CONV || l->op == HP_GROUPNORM) {
         const int groups = l->groups > 1 ? l->groups : 1;
         const int outs = g->tensor[l->out].c / groups, ins = in->c / groups;
         return (range){out.lo / outs * ins, (out.hi + outs - 1) / outs * ins};
@@ -315,8 +335,10 @@ static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tens
 
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    const bool moves = l->op == HP_CLASSTOKEN || l->op == HP_CROP; /* its rows are others */
-    return l->op == HP_LINEAR || l->dynamic || moves || (l->op == HP_ATTENTION && !hp_layer_is_windowed(l)) ||
+    const bool moves = l->op == HP_CLASSTOKEN || l->op == HP_CROP ||
+                       (l->op == HP_GATHER && l->border); /* its rows are others */
+    return l->op == HP_LINEAR || l->op == HP_GROUPNORM || l->dynamic || moves ||
+           (l->op == HP_ATTENTION && !hp_layer_is_windowed(l)) ||
            (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
 }
 

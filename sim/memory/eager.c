@@ -24,7 +24,8 @@ const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
     [HP_CONV] = {true, 0},      [HP_CONVT] = {true, 0},     [HP_LINEAR] = {true, 0},
     [HP_BN] = {true, 0},        [HP_MAXPOOL] = {true, 8},   [HP_AVGPOOL] = {true, 0},
     [HP_ADAPTPOOL] = {true, 0}, [HP_DROPOUT] = {false, 1},  [HP_LAYERNORM] = {true, 0},
-    [HP_RMSNORM] = {true, 0},   [HP_EMBEDDING] = {true, 0}, [HP_ATTENTION] = {true, 0}};
+    [HP_RMSNORM] = {true, 0},   [HP_EMBEDDING] = {true, 0}, [HP_ATTENTION] = {true, 0},
+    [HP_GROUPNORM] = {true, 0}, [HP_REDUCE] = {true, 0}};
 
 /* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart.
  */

@@ -119,10 +119,10 @@ static double worst(const double *a, const double *b, int64_t n) {
     return most / size;
 }
 
-/* Of training's layers, or of inference's too; or a transformer. */
+/* Of training's layers, or of inference's too; or of transformers, or of maps. */
 static hp_graph *draw_net(hp_arena *a, uint64_t seed, dice *d) {
     const int n = roll(d, 2, 7);
-    if (seed % 4 == 1) return random_tokens(a, seed, 1 + n / 2);
+    if (seed % 4 == 1) return random_layers(a, seed / 4, 1 + n / 2);
     if (seed % 8 == 7) return random_dense_net(a, seed, 1 + n / 3);
     return seed % 3 == 0 ? random_net(a, seed, n) : random_infer_net(a, seed, n);
 }

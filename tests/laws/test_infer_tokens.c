@@ -1,5 +1,5 @@
-/* test_infer_tokens.c - a deployed transformer puts out the logits of the forward pass that is trained, layer by layer, from
- * the same file. */
+/* test_infer_tokens.c - a deployed transformer, or network of gathers and group norms, puts out the logits of
+ * the forward pass that is trained, layer by layer, from the same file. */
 #include "tests/support/exec/infer_once.h"
 #include "tests/support/exec/source_weights.h"
 #include "tests/support/plan/law_cases.h"
@@ -100,10 +100,10 @@ static void agree(hp_arena *a, const hp_graph *g, uint64_t seed, const char *dev
 /* Constants are float32: those of the file, exact in float64; folded batch norms are rounded to it. */
 static void deployed_logits_are_those_of_training_s_forward_pass(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(80); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
         dice d = {seed, 7100};
         hp_arena *a = hp_arena_new();
-        const hp_graph *g = random_tokens(a, seed, roll(&d, 2, 6));
+        const hp_graph *g = random_layers(a, seed, roll(&d, 2, 6));
         agree(a, g, seed, "ref", has_norm(g) ? 1e-5 : 1e-12);
         hp_arena_free(a);
     }
@@ -112,10 +112,10 @@ static void deployed_logits_are_those_of_training_s_forward_pass(void **state) {
 /* Against float64: sums of at most 512 products in each of some forty layers, an eps of float32 each. */
 static void on_the_processor_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(80); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
         dice d = {seed, 7200};
         hp_arena *a = hp_arena_new();
-        agree(a, random_tokens(a, seed, roll(&d, 2, 6)), seed, "cpu", 512 * 40 * 0x1p-24);
+        agree(a, random_layers(a, seed, roll(&d, 2, 6)), seed, "cpu", 512 * 40 * 0x1p-24);
         hp_arena_free(a);
     }
 }

@@ -1,5 +1,5 @@
-/* test_tokens.c - transformers: any strategy gives the losses and weights of one rank, however their tokens are split over
- * tiles, slices and stages. */
+/* test_tokens.c - transformers, and layers that gather, reduce and normalise maps: any strategy gives the losses
+ * and weights of one rank, however their tokens are split over tiles, slices and stages. */
 #include "tests/support/exec/law_run.h"
 #include "tests/support/plan/random_tokens.h"
 
@@ -7,10 +7,10 @@ enum { MAX_RANKS = 16 };
 
 static void any_strategy_reproduces_one_rank_on_ref(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
         dice d = {seed, 1000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_tokens(arena, seed, roll(&d, 2, 6));
+        const hp_graph *g = random_layers(arena, seed, roll(&d, 2, 6));
         assert_non_null(g);
         law_training t = {.g = g, .ops = &hp_device_ref, .steps = LAW_STEPS, .lr = 0.02, .seed = seed};
         t.s = random_strategy_of(&d, g, roll(&d, 1, 4), MAX_RANKS, DRAW_EXACT | DRAW_SHARES);
@@ -26,13 +26,13 @@ static void any_strategy_reproduces_one_rank_on_ref(void **state) {
 
 /* Gradients are derivatives: a step of lr 1 from w is w - (gradient + decay w); the slope of the loss along a random
  * direction is the product of the two. Central differences: the error is of second order in the step, and rounding of the
- * loss over it; float64, so that a step of 1e-5 leaves ten digits of one and five of the other. */
+ * loss over it; float64, so that a step of 1e-7 leaves eight digits, and hardly any bend of a ReLU or maximum lies in it. */
 static void gradients_are_derivatives(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(40); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(80); seed++) {
         dice d = {seed, 3000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_tokens(arena, seed, roll(&d, 2, 6));
+        const hp_graph *g = random_layers(arena, seed, roll(&d, 2, 6));
         law_training t = {.g = g,
                           .ops = &hp_device_ref,
                           .steps = 1,
@@ -40,7 +40,7 @@ static void gradients_are_derivatives(void **state) {
                           .seed = seed,
                           .batch = 2,
                           .s = law_one_rank(1)};
-        const double *w = law_parameters(arena, g, seed), step = 1e-5, decay = 1e-4;
+        const double *w = law_parameters(arena, g, seed), step = 1e-7, decay = 1e-4;
         const outcome after = law_run(arena, &t);
         double *to[2] = {HP_NEW(arena, double, after.n), HP_NEW(arena, double, after.n)}, slope = 0,
                length = 0, loss[2];
@@ -70,10 +70,10 @@ static void gradients_are_derivatives(void **state) {
 /* As test_train.c's for other layers: one step, sums of at most 16 samples of 13 x 13 pixels. */
 static void one_step_in_float32_stays_within_rounding(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
+    for (uint64_t seed = 1; seed <= law_cases(100); seed++) {
         dice d = {seed, 2000};
         hp_arena *arena = hp_arena_new();
-        const hp_graph *g = random_tokens(arena, seed, roll(&d, 2, 6));
+        const hp_graph *g = random_layers(arena, seed, roll(&d, 2, 6));
         law_training t = {.g = g, .ops = &hp_device_cpu, .steps = 1, .lr = 0.01, .seed = seed};
         t.s = random_strategy_of(&d, g, roll(&d, 1, 4), 8, DRAW_EXACT | DRAW_SHARES);
         t.batch = hp_strategy_batch(&t.s, law_groups(&t.s));

@@ -46,8 +46,7 @@ static double scale_zero(const hp_param *p) {
 }
 
 static double scale_one(const hp_param *p) {
-    (void)p;
-    return 1.0;
+    return p->init_scale != 0 ? p->init_scale : 1;
 }
 
 static double scale_fan_out(const hp_param *p) {

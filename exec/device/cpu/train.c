@@ -31,6 +31,9 @@ static hp_cpu_fn *const forward[HP_LAYER_OPS] = {
     [HP_MUL] = hp_cpu_mul_fwd,
     [HP_PRELU] = hp_cpu_prelu_fwd,
     [HP_RESIZE] = hp_cpu_resize_fwd,
+    [HP_GATHER] = hp_cpu_gather_fwd,
+    [HP_REDUCE] = hp_cpu_reduce_fwd,
+    [HP_GROUPNORM] = hp_cpu_groupnorm_fwd,
 };
 static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwd,
@@ -56,6 +59,9 @@ static hp_cpu_fn *const backward[HP_LAYER_OPS] = {
     [HP_MUL] = hp_cpu_mul_bwd,
     [HP_PRELU] = hp_cpu_prelu_bwd,
     [HP_RESIZE] = hp_cpu_resize_bwd,
+    [HP_GATHER] = hp_cpu_gather_bwd,
+    [HP_REDUCE] = hp_cpu_reduce_bwd,
+    [HP_GROUPNORM] = hp_cpu_groupnorm_bwd,
 };
 static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cpu_conv_bwdw,

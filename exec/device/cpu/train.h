@@ -52,8 +52,10 @@ hp_cpu_fn hp_cpu_layernorm_fwd, hp_cpu_layernorm_bwd;                           
 hp_status hp_cpu_attention_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/attention.c */
 hp_cpu_fn hp_cpu_attention_fwd, hp_cpu_attention_bwd;
 hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
-    hp_cpu_position_bwd;                  /* cpu/tokens.c */
-hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd; /* cpu/sum.c */
+    hp_cpu_position_bwd;                                                              /* cpu/tokens.c */
+hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd;                                             /* cpu/sum.c */
+hp_cpu_fn hp_cpu_gather_fwd, hp_cpu_gather_bwd, hp_cpu_reduce_fwd, hp_cpu_reduce_bwd; /* cpu/gather.c */
+hp_cpu_fn hp_cpu_groupnorm_fwd, hp_cpu_groupnorm_bwd;                                 /* cpu/groupnorm.c */
 hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
 hp_cpu_fn hp_cpu_mul_fwd, hp_cpu_mul_bwd, hp_cpu_prelu_fwd, hp_cpu_prelu_bwd; /* cpu/mul.c */

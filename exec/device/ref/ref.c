@@ -35,6 +35,9 @@ static hp_ref_fn *const forward[HP_LAYER_OPS] = {
     [HP_MUL] = hp_ref_mul_fwd,
     [HP_PRELU] = hp_ref_prelu_fwd,
     [HP_RESIZE] = hp_ref_resize_fwd,
+    [HP_GATHER] = hp_ref_gather_fwd,
+    [HP_REDUCE] = hp_ref_reduce_fwd,
+    [HP_GROUPNORM] = hp_ref_groupnorm_fwd,
 };
 static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwd,
@@ -60,6 +63,9 @@ static hp_ref_fn *const backward[HP_LAYER_OPS] = {
     [HP_MUL] = hp_ref_mul_bwd,
     [HP_PRELU] = hp_ref_prelu_bwd,
     [HP_RESIZE] = hp_ref_resize_bwd,
+    [HP_GATHER] = hp_ref_gather_bwd,
+    [HP_REDUCE] = hp_ref_reduce_bwd,
+    [HP_GROUPNORM] = hp_ref_groupnorm_bwd,
 };
 static hp_ref_fn *const backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_ref_conv_bwdw,

@@ -21,8 +21,10 @@ hp_ref_fn hp_ref_embedding_fwd, hp_ref_embedding_bwdw;           /* ref/tokens.c
 hp_ref_fn hp_ref_position_fwd, hp_ref_position_bwd, hp_ref_classtoken_fwd, hp_ref_classtoken_bwd;
 hp_ref_fn hp_ref_crop_fwd, hp_ref_crop_bwd, hp_ref_merge_fwd, hp_ref_merge_bwd;
 hp_ref_fn hp_ref_sum_fwd, hp_ref_sum_bwd;
-hp_ref_fn hp_ref_mul_fwd, hp_ref_mul_bwd, hp_ref_prelu_fwd, hp_ref_prelu_bwd; /* ref/mul.c */
-hp_ref_fn hp_ref_resize_fwd, hp_ref_resize_bwd;                               /* ref/resize.c */
+hp_ref_fn hp_ref_mul_fwd, hp_ref_mul_bwd, hp_ref_prelu_fwd, hp_ref_prelu_bwd;         /* ref/mul.c */
+hp_ref_fn hp_ref_resize_fwd, hp_ref_resize_bwd;                                       /* ref/resize.c */
+hp_ref_fn hp_ref_gather_fwd, hp_ref_gather_bwd, hp_ref_reduce_fwd, hp_ref_reduce_bwd; /* ref/gather.c */
+hp_ref_fn hp_ref_groupnorm_fwd, hp_ref_groupnorm_bwd;                                 /* ref/groupnorm.c */
 hp_ref_fn hp_ref_loss, hp_ref_maxsum, hp_ref_accum, hp_ref_part, hp_ref_update, hp_ref_finite,
     hp_ref_norm; /* ref/train.c */
 

@@ -279,7 +279,8 @@ static void local_channels(const hp_layer *l, const hp_shape *s, int o, tap_list
 /* Kernels of these go by the boxes' places in the whole maps. */
 static bool goes_by_boxes(const hp_layer *l) {
     return l->op == HP_LAYERNORM || l->op == HP_RMSNORM || l->op == HP_ATTENTION || l->op == HP_EMBEDDING ||
-           l->op == HP_CLASSTOKEN || l->op == HP_CROP || l->op == HP_MERGE;
+           l->op == HP_CLASSTOKEN || l->op == HP_CROP || l->op == HP_MERGE || l->op == HP_GATHER ||
+           l->op == HP_REDUCE || l->op == HP_GROUPNORM;
 }
 
 static void same_taps(const single *s, uint64_t seed, const hp_box *in, const hp_box *out) {

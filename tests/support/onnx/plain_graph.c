@@ -1,5 +1,6 @@
 /* plain_graph.c - a network computed from the operators' definitions, one sample, in double. */
 #include "tests/support/onnx/plain_graph.h"
+#include "plan/graph/layer.h"
 #include "tests/support/plan/exact_activation.h"
 
 static double plain_at(const plain *p, int tensor, int64_t y, int64_t x, int64_t c) {
@@ -142,6 +143,42 @@ static double plain_layernorm(const plain *p, const hp_layer *l, int64_t y, int6
            plain_weight(p, l, 1, c);
 }
 
+static double plain_gather(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
+    const hp_tensor *in = &p->g->tensor[l->in[0]];
+    const int64_t iy = hp_gather_row(l->border, y - l->pad_h, (int64_t)in->h * l->kh),
+                  ix = hp_gather_row(l->border, x - l->pad_w, (int64_t)in->w * l->kw);
+    const int64_t i = (iy % l->kh * l->kw + ix % l->kw) * l->out_c + c;
+    return plain_at(p, l->in[0], iy / l->kh, ix / l->kw, hp_gather_channel(l, i));
+}
+
+static double plain_reduce(const plain *p, const hp_layer *l, int64_t y, int64_t x) {
+    const int n = p->g->tensor[l->in[0]].c;
+    double sum = 0, most = -INFINITY;
+    int at = 0;
+    for (int c = 0; c < n; c++) {
+        const double v = plain_at(p, l->in[0], y, x, c);
+        sum += v;
+        at = v > most ? c : at;
+        most = fmax(most, v);
+    }
+    return l->reduction == HP_CHANNELS_MEAN ? sum / n : l->reduction == HP_CHANNELS_MAX ? most : at;
+}
+
+static double plain_groupnorm(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
+    const hp_tensor *in = &p->g->tensor[l->in[0]];
+    const int64_t width = in->c / l->groups, first = c / width * width, n = in->h * in->w * width;
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += plain_at(p, l->in[0], i / width / in->w, i / width % in->w, first + i % width) / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double d =
+            plain_at(p, l->in[0], i / width / in->w, i / width % in->w, first + i % width) - mean;
+        square += d * d / (double)n;
+    }
+    return (plain_at(p, l->in[0], y, x, c) - mean) / sqrt(square + l->eps) * plain_weight(p, l, 0, c) +
+           plain_weight(p, l, 1, c);
+}
+
 static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     switch ((hp_layer_op)l->op) {
     case HP_CONV:
@@ -167,6 +204,12 @@ static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t 
                    : 0;
     case HP_CROP:
         return plain_crop(p, l, y, x, c);
+    case HP_GATHER:
+        return plain_gather(p, l, y, x, c);
+    case HP_REDUCE:
+        return plain_reduce(p, l, y, x);
+    case HP_GROUPNORM:
+        return plain_groupnorm(p, l, y, x, c);
     case HP_EMBEDDING:
         return plain_embedding(p, l, y, x, c);
     case HP_LAYERNORM:

@@ -1,6 +1,8 @@
 /* brute_tiles.c - which inputs every output of a layer reads, written down from the layers' definitions as PyTorch has them (torch.nn. */
 #include "tests/support/plan/brute_tiles.h"
 
+#include "plan/graph/layer.h"
+
 typedef struct tap_call {
     const hp_graph *g;
     const hp_layer *l;
@@ -189,6 +191,21 @@ static void taps_quarter(const tap_call *c, int o) {
     c->visit(c->state, o % taps_in(c), 0);
 }
 
+/* numpy.pad: a reflected map goes on with a period of 2 (n - 1) rows, a symmetric one of 2 n; of a row n of it and one of the
+ * period, the smaller distance from its beginning. */
+static int bordered(int border, int at, int n) {
+    const int turn = border == HP_BORDER_SYMMETRIC, period = 2 * (turn ? n : n - 1);
+    if (border == HP_BORDER_EDGE) return at < 0 ? 0 : at < n ? at : n - 1;
+    if (border == HP_BORDER_NONE || period == 0) return at;
+    at = (at % period + period) % period;
+    return at < n ? at : period - turn - at;
+}
+
+static void taps_place(const tap_call *c, int o) {
+    const int block = by_axis(c, c->l->kh, c->l->kw), pad = by_axis(c, c->l->pad_h, c->l->pad_w);
+    c->visit(c->state, bordered(c->l->border, o - pad, taps_in(c) * block) / block, 0);
+}
+
 typedef void axis_fn(const tap_call *c, int o);
 
 static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
@@ -201,19 +218,21 @@ static axis_fn *const taps_of_pixels[HP_LAYER_OPS] = {
     [HP_LAYERNORM] = taps_same, [HP_RMSNORM] = taps_same,     [HP_ATTENTION] = taps_attended,
     [HP_EMBEDDING] = taps_same, [HP_POSITION] = taps_same,    [HP_CLASSTOKEN] = taps_token,
     [HP_CROP] = taps_crop,      [HP_MERGE] = taps_pair,       [HP_SUM] = taps_same,
-    [HP_PRELU] = taps_same};
+    [HP_PRELU] = taps_same,     [HP_GATHER] = taps_place,     [HP_REDUCE] = taps_same,
+    [HP_GROUPNORM] = taps_all};
 
 static axis_fn *const taps_of_channels[HP_LAYER_OPS] = {
-    [HP_CONV] = taps_grouped,  [HP_CONVT] = taps_all,     [HP_LINEAR] = taps_all,
-    [HP_BN] = taps_same,       [HP_ACT] = taps_same,      [HP_ADD] = taps_same,
-    [HP_MAXPOOL] = taps_same,  [HP_AVGPOOL] = taps_same,  [HP_ADAPTPOOL] = taps_same,
-    [HP_PAD] = taps_same,      [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
-    [HP_MUL] = taps_same,      [HP_SCALE] = taps_same,    [HP_RESIZE] = taps_same,
-    [HP_SOFTMAX] = taps_all,   [HP_QUANT] = taps_same,    [HP_DEQUANT] = taps_same,
-    [HP_LAYERNORM] = taps_all, [HP_RMSNORM] = taps_all,   [HP_ATTENTION] = taps_head,
-    [HP_EMBEDDING] = taps_all, [HP_POSITION] = taps_same, [HP_CLASSTOKEN] = taps_same,
-    [HP_CROP] = taps_same,     [HP_MERGE] = taps_quarter, [HP_SUM] = taps_blocks,
-    [HP_PRELU] = taps_same};
+    [HP_CONV] = taps_grouped,     [HP_CONVT] = taps_all,     [HP_LINEAR] = taps_all,
+    [HP_BN] = taps_same,          [HP_ACT] = taps_same,      [HP_ADD] = taps_same,
+    [HP_MAXPOOL] = taps_same,     [HP_AVGPOOL] = taps_same,  [HP_ADAPTPOOL] = taps_same,
+    [HP_PAD] = taps_same,         [HP_CONCAT] = taps_joined, [HP_DROPOUT] = taps_same,
+    [HP_MUL] = taps_same,         [HP_SCALE] = taps_same,    [HP_RESIZE] = taps_same,
+    [HP_SOFTMAX] = taps_all,      [HP_QUANT] = taps_same,    [HP_DEQUANT] = taps_same,
+    [HP_LAYERNORM] = taps_all,    [HP_RMSNORM] = taps_all,   [HP_ATTENTION] = taps_head,
+    [HP_EMBEDDING] = taps_all,    [HP_POSITION] = taps_same, [HP_CLASSTOKEN] = taps_same,
+    [HP_CROP] = taps_same,        [HP_MERGE] = taps_quarter, [HP_SUM] = taps_blocks,
+    [HP_PRELU] = taps_same,       [HP_GATHER] = taps_all,    [HP_REDUCE] = taps_all,
+    [HP_GROUPNORM] = taps_grouped};
 
 void brute_taps(const hp_graph *g, int layer, int k, int axis, int o, tap_fn *visit, void *state) {
     const tap_call c = {g, &g->layer[layer], k, axis, visit, state};

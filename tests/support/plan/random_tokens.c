@@ -1,6 +1,7 @@
-/* random_tokens.c - random small transformers; see random_tokens.h. */
+/* random_tokens.c - random small transformers, and networks of gathers, reductions and group norms; see random_tokens.h. */
 #include "tests/support/plan/random_tokens.h"
 
+#include "plan/graph/layer.h"
 #include "plan/nets/act.h"
 
 static int normed(hp_builder *b, dice *d, int x) {
@@ -133,4 +134,89 @@ hp_graph *random_tokens(hp_arena *arena, uint64_t seed, int n_block) {
 
 hp_graph *random_trained(hp_arena *arena, uint64_t seed, int n_block) {
     return seed % 3 == 0 ? random_tokens(arena, seed, n_block) : random_net(arena, seed, n_block);
+}
+
+/* --- maps --- */
+
+static int divisor(dice *d, int n) {
+    int k = roll(d, 1, n);
+    while (n % k) k--;
+    return k;
+}
+
+static int gathered(hp_builder *b, dice *d, int x) {
+    const int c = b->g->tensor[x].c, h = b->g->tensor[x].h, w = b->g->tensor[x].w;
+    const hp_layer repeated = {.first = roll(d, 0, c - 1), .out_c = roll(d, 1, 5)};
+    switch (roll(d, 0, 3)) {
+    case 0: { /* channel shuffle (Zhang et al. 2018) */
+        const int groups = divisor(d, c);
+        return hp_build_gather(b, x, "shuffle",
+                               &(hp_layer){.groups = groups, .step = c / groups, .step_outer = 1});
+    }
+    case 1: { /* pixel shuffle (Shi et al. 2016), in either of ONNX's modes, then smaller again */
+        const int deep = roll(d, 1, 3), r = h * w < 60 ? 2 : 1;
+        const bool crd = coin(d);
+        const hp_layer like = {
+            .kh = r, .kw = r, .groups = crd ? deep : deep * r * r, .step = crd ? r * r : 1, .step_outer = 1};
+        x = hp_build_conv(b, x, "many", deep * r * r, (hp_window){.k = 1, .bias = true});
+        return hp_build_gather(b, x, "pixels", &like);
+    }
+    case 2: { /* edges */
+        const int border = roll(d, HP_BORDER_EDGE, HP_BORDERS - 1), most = h > 2 && w > 2 ? 2 : 0,
+                  top = roll(d, 0, most), left = roll(d, 0, most);
+        return hp_build_gather(b, x, "edges",
+                               &(hp_layer){.border = border,
+                                           .step = 1,
+                                           .pad_h = top,
+                                           .pad_w = left,
+                                           .out_h = h + top + roll(d, 0, most),
+                                           .out_w = w + left + roll(d, 0, most)});
+    }
+    default:
+        return hp_build_gather(b, x, "repeated", &repeated);
+    }
+}
+
+/* Statistics of channels, and of the whole map. */
+static int measured(hp_builder *b, dice *d, int x) {
+    if (roll(d, 0, 2)) return hp_build_groupnorm(b, x, "gn", divisor(d, b->g->tensor[x].c));
+    const int mean = hp_build_reduce(b, x, "mean", HP_CHANNELS_MEAN),
+              most = hp_build_reduce(b, x, "most", HP_CHANNELS_MAX);
+    return hp_build_concat_all(b, (const int[3]){x, mean, most}, 3, "cbam");
+}
+
+static int random_map_block(hp_builder *b, dice *d, int x) {
+    const int kind = roll(d, 0, 6);
+    return kind < 2   ? gathered(b, d, x)
+           : kind < 4 ? measured(b, d, x)
+           : kind < 6 ? random_block(b, d, x)
+                      : random_window(b, d, x);
+}
+
+hp_graph *random_maps(hp_arena *arena, uint64_t seed, int n_block) {
+    dice d = {seed, 6000};
+    hp_error err;
+    hp_builder b = hp_builder_start(arena, "random", roll(&d, 7, 13), roll(&d, 7, 13), roll(&d, 2, 5), &err);
+    int x = hp_build_conv(&b, 0, "stem", roll(&d, 2, 8), (hp_window){3, 1, 1, 1, coin(&d)});
+    for (int i = 0; i < n_block; i++) {
+        hp_build_unit(&b);
+        hp_build_scope(&b, "m%d.", i);
+        x = random_map_block(&b, &d, x);
+    }
+    hp_build_unit(&b);
+    hp_build_scope(&b, "head.");
+    if (coin(&d))
+        hp_build_conv(&b, x, "map", b.g->classes, (hp_window){1, 1, 0, 1, true});
+    else
+        hp_build_linear(&b, hp_build_adaptpool(&b, x, "gap", 1, 1), "fc", b.g->classes);
+    hp_graph *g = NULL;
+    if (hp_builder_finish(&b, &g) != HP_OK) {
+        fprintf(stderr, "random_maps %llu: %s\n", (unsigned long long)seed, err.text);
+        return NULL;
+    }
+    return hp_graph_fuse(arena, g);
+}
+
+hp_graph *random_layers(hp_arena *arena, uint64_t seed, int n_block) {
+    return (seed % 2 ? random_tokens : random_maps)(arena, seed, n_block);
 }

@@ -1,6 +1,8 @@
 /* single_layer.c - a network of one random layer. */
 #include "tests/support/plan/single_layer.h"
 
+#include "plan/graph/layer.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +163,36 @@ static void draw_sum(throws *d, single *s) {
     s->tensor[0].c *= s->layer[1].summands;
 }
 
+/* Blocks, borders, and any two steps over channels of which there are enough. */
+static void draw_gather(throws *d, single *s) {
+    hp_layer *l = &s->layer[1];
+    const int h = s->tensor[0].h, w = s->tensor[0].w;
+    l->kh = draw(d, 1, 3);
+    l->kw = draw(d, 1, 2);
+    l->border = draw(d, 0, HP_BORDERS - 1);
+    const int most_h = l->border == HP_BORDER_NONE      ? 0
+                       : l->border == HP_BORDER_REFLECT ? h * l->kh - 1
+                                                        : h,
+              most_w = l->border == HP_BORDER_NONE      ? 0
+                       : l->border == HP_BORDER_REFLECT ? w * l->kw - 1
+                                                        : w;
+    l->pad_h = draw(d, 0, most_h);
+    l->pad_w = draw(d, 0, most_w);
+    l->out_h = h * l->kh + l->pad_h + draw(d, 0, most_h);
+    l->out_w = w * l->kw + l->pad_w + draw(d, 0, most_w);
+    l->out_c = draw(d, 1, 6);
+    l->groups = draw_divisor(d, l->kh * l->kw * l->out_c);
+    l->first = draw(d, 0, 4);
+    l->step = draw(d, 0, 3);
+    l->step_outer = draw(d, 0, 4);
+    s->tensor[0].c = l->first + (l->groups - 1) * l->step +
+                     (l->kh * l->kw * l->out_c / l->groups - 1) * l->step_outer + draw(d, 1, 3);
+}
+
+static void draw_groupnorm(throws *d, single *s) {
+    s->layer[1].groups = draw_divisor(d, s->tensor[0].c);
+}
+
 typedef void draw_fn(throws *d, single *s);
 
 static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
@@ -190,7 +222,10 @@ static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
                                              [HP_CLASSTOKEN] = draw_inputs,
                                              [HP_CROP] = draw_crop,
                                              [HP_MERGE] = draw_inputs,
-                                             [HP_SUM] = draw_sum};
+                                             [HP_SUM] = draw_sum,
+                                             [HP_GATHER] = draw_gather,
+                                             [HP_REDUCE] = draw_inputs,
+                                             [HP_GROUPNORM] = draw_groupnorm};
 
 /* A deployed convolution may add a map like its output. */
 static void draw_added(throws *d, single *s) {
