@@ -55,8 +55,9 @@ static hp_status check_work(const onnx_call *c, const hp_layer *l, int64_t fan_i
 /* Is the layer's output >= 0 for any weights? */
 static bool never_negative(const onnx_reader *r, const hp_layer *l) {
     static const bool keeps_sign[HP_LAYER_OPS] = {
-        [HP_MAXPOOL] = true, [HP_AVGPOOL] = true, [HP_ADAPTPOOL] = true, [HP_PAD] = true,
-        [HP_RESIZE] = true,  [HP_CONCAT] = true,  [HP_ADD] = true,       [HP_MUL] = true,
+        [HP_MAXPOOL] = true, [HP_AVGPOOL] = true, [HP_ADAPTPOOL] = true,
+        [HP_PAD] = true,     [HP_RESIZE] = true,  [HP_CONCAT] = true,
+        [HP_ADD] = true,     [HP_MUL] = true,     [HP_GATHER] = true,
     };
     bool all = keeps_sign[l->op] && l->interpolation != HP_CUBIC; /* which overshoots */
     for (int i = 0; i < l->n_in; i++) all &= r->note[l->in[i]].never_negative;

@@ -127,7 +127,7 @@ enum { FAR = 16, LONG = 32 };
 static bool begins_unit(const hp_layer *l) {
     static const bool begins[HP_LAYER_OPS] = {
         [HP_CONV] = true,    [HP_CONVT] = true,  [HP_LINEAR] = true,    [HP_MAXPOOL] = true,
-        [HP_AVGPOOL] = true, [HP_RESIZE] = true, [HP_LAYERNORM] = true,
+        [HP_AVGPOOL] = true, [HP_RESIZE] = true, [HP_LAYERNORM] = true, [HP_GROUPNORM] = true,
     };
     return begins[l->op];
 }

@@ -9,6 +9,7 @@
 
 #include "plan/onnx/onnx.h"
 #include "plan/onnx/names.h"
+#include "plan/graph/layer.h"
 #include "plan/tiles/tile.h"
 
 #include <onnx.pb-c.h>
@@ -313,6 +314,15 @@ hp_status onnx_emit_layernorm(const onnx_call *c, int32_t x, double eps, const o
 /* Adds or multiplies two tensors with the layouts of x and y (ops/arith.c). */
 hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor,
                        const onnx_value *y, int32_t y_tensor);
+/* A gather by the layer's rules (plan/graph/layer.h) of *tensor; members that are 0 are the input's (ops/gather.c). */
+hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor);
+/* Axes of one element become as long as is said. */
+hp_status onnx_emit_repeated(const onnx_call *c, int32_t h, int32_t w, int32_t channels, int32_t *tensor);
+/* `count` rows and columns, the first and then every step-th. */
+hp_status onnx_emit_strided(const onnx_call *c, const int64_t first[2], const int64_t count[2],
+                            const int64_t step[2], int32_t *tensor);
+/* Blocks of pixels, which divide the map, become one pixel's channels: those of its first pixel, of the next in the row ... */
+hp_status onnx_emit_space_to_depth(const onnx_call *c, int64_t rows, int64_t cols, int32_t *tensor);
 /* Checks that x can be joined with `first` along `axis`; joins parts (ops/move.c). */
 hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onnx_value *x, int axis);
 hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y);

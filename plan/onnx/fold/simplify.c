@@ -147,8 +147,8 @@ static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *facto
 }
 
 static bool fold_into_host(onnx_passes *p, hp_layer *l) {
-    static const bool hosts[HP_LAYER_OPS] = {
-        [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true, [HP_SCALE] = true};
+    static const bool hosts[HP_LAYER_OPS] = {[HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true,
+                                             [HP_BN] = true,   [HP_SCALE] = true, [HP_GROUPNORM] = true};
     if (l->op != HP_SCALE || hp_layer_has_act(l)) return false;
     hp_layer *host = onnx_maker(p, l->in[0]);
     if (!hosts[host->op] || onnx_is_tied(p, host) || !onnx_sole_maker(p, l->in[0], (hp_layer_op)host->op) ||

@@ -82,6 +82,25 @@ static bool is_vector_of(const onnx_reader *r, const onnx_value *vector, const o
     return v->h == 1 && v->w == 1 && v->c == r->graph->tensor[map->tensor].c;
 }
 
+static int32_t larger(int32_t a, int32_t b) {
+    return a > b ? a : b;
+}
+
+/* Is each axis equally long, or one element in one of the two? */
+static bool repeats(const onnx_reader *r, const onnx_value *x, const onnx_value *y) {
+    const hp_tensor *a = &r->graph->tensor[x->tensor], *b = &r->graph->tensor[y->tensor];
+    return (a->h == b->h || a->h == 1 || b->h == 1) && (a->w == b->w || a->w == 1 || b->w == 1) &&
+           (a->c == b->c || a->c == 1 || b->c == 1);
+}
+
+static hp_status repeat_both(const onnx_call *c, const onnx_value *x, const onnx_value *y, int32_t *x_tensor,
+                             int32_t *y_tensor) {
+    const hp_tensor a = c->r->graph->tensor[x->tensor], b = c->r->graph->tensor[y->tensor];
+    const int32_t h = larger(a.h, b.h), w = larger(a.w, b.w), channels = larger(a.c, b.c);
+    HP_TRY(onnx_emit_repeated(c, h, w, channels, x_tensor));
+    return onnx_emit_repeated(c, h, w, channels, y_tensor);
+}
+
 /* Uses x's layout, or y's where it has more dimensions; both have the same axes. */
 static void result_of_two(onnx_call *c, int32_t tensor, const onnx_value *x, const onnx_value *y) {
     onnx_value like = x->n_dim >= y->n_dim ? *x : *y;
@@ -103,11 +122,13 @@ hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_
                          shape_text(c->r->scratch, x->n_dim, x->dim),
                          shape_text(c->r->scratch, y->n_dim, y->dim));
     const bool vector = op == HP_MUL && is_vector_of(c->r, y, x);
-    if (!same_size(c->r, x, y) && !vector)
-        return onnx_fail(c, "combines %s with %s: %s", shape_text(c->r->scratch, x->n_dim, x->dim),
-                         shape_text(c->r->scratch, y->n_dim, y->dim),
-                         op == HP_MUL ? "the smaller one must have one number per channel"
-                                      : "sizes must be equal");
+    if (!same_size(c->r, x, y) && !vector) {
+        if (!repeats(c->r, x, y))
+            return onnx_fail(c, "combines %s with %s: sizes must be equal, or 1",
+                             shape_text(c->r->scratch, x->n_dim, x->dim),
+                             shape_text(c->r->scratch, y->n_dim, y->dim));
+        HP_TRY(repeat_both(c, x, y, &x_tensor, &y_tensor));
+    }
     HP_TRY(onnx_emit(c, (hp_layer){.op = op, .n_in = 2, .in = {x_tensor, y_tensor}}, 0, &out));
     result_of_two(c, out, x, y);
     return HP_OK;

@@ -1,4 +1,4 @@
-/* pool.c - MaxPool, AveragePool, global pools and ReduceMean over rows and columns. */
+/* pool.c - MaxPool, AveragePool, global pools; ReduceMean and ReduceMax over rows, columns and channels; ArgMax over channels. */
 #include "plan/onnx/inside.h"
 #include "plan/onnx/ops/window.h"
 
@@ -107,6 +107,11 @@ static void drop_dims(onnx_value *v, const bool *reduced, bool keep) {
     v->n_dim = n;
 }
 
+static hp_status emit_reduce(const onnx_call *c, hp_channel_reduction kind, int32_t *tensor) {
+    return onnx_emit(c, (hp_layer){.op = HP_REDUCE, .n_in = 1, .in = {*tensor}, .reduction = (int32_t)kind},
+                     0, tensor);
+}
+
 static hp_status reduce(onnx_call *c, hp_layer_op op) {
     onnx_value *x;
     int64_t axes[ONNX_MOST_DIMS], keep = 1;
@@ -122,13 +127,14 @@ static hp_status reduce(onnx_call *c, hp_layer_op op) {
         reduced[axis] = true;
     }
     if (!onnx_axes(c->r, x, of)) return onnx_fail(c, "reduces something that was reshaped");
-    for (int a = 0; a < HP_AXES; a++)
-        if ((a == HP_AXIS_N || a == HP_AXIS_C) && of[a] >= 0 && reduced[of[a]])
-            return onnx_fail(c, "over samples or channels is not supported: only over rows and columns");
+    if (of[HP_AXIS_N] >= 0 && reduced[of[HP_AXIS_N]])
+        return onnx_fail(c, "over samples is not supported: only over rows, columns and channels");
     const bool rows = of[HP_AXIS_H] >= 0 && reduced[of[HP_AXIS_H]],
                columns = of[HP_AXIS_W] >= 0 && reduced[of[HP_AXIS_W]];
     int32_t y = x->tensor;
     if (rows || columns) HP_TRY(onnx_emit(c, pool_over(c->r, x, op, rows, columns), 0, &y));
+    if (of[HP_AXIS_C] >= 0 && reduced[of[HP_AXIS_C]])
+        HP_TRY(emit_reduce(c, op == HP_MAXPOOL ? HP_CHANNELS_MAX : HP_CHANNELS_MEAN, &y));
     onnx_value like = *x;
     drop_dims(&like, reduced, keep != 0);
     onnx_result_like(c, y, &like);
@@ -141,4 +147,29 @@ hp_status onnx_read_reducemean(onnx_call *c) {
 
 hp_status onnx_read_reducemax(onnx_call *c) {
     return reduce(c, HP_MAXPOOL);
+}
+
+/* Whole numbers, as reals. */
+hp_status onnx_read_argmax(onnx_call *c) {
+    onnx_value *x;
+    int64_t given = 0, keep = 1, last = 0;
+    int32_t y;
+    bool reduced[ONNX_MOST_DIMS] = {0};
+    int axis;
+    HP_TRY(onnx_need_tensor(c, 0, &x));
+    HP_TRY(onnx_attr_int(c, "axis", -ONNX_MOST_DIMS, ONNX_MOST_DIMS, &given));
+    HP_TRY(onnx_attr_int(c, "keepdims", 0, 1, &keep));
+    HP_TRY(onnx_attr_int(c, "select_last_index", 0, 1, &last));
+    HP_TRY(onnx_axis(c, given, x->n_dim, &axis));
+    if (last || !onnx_is_channel_dim(c->r, x, axis))
+        return onnx_fail(
+            c, "takes something else than the first largest of the channels, which is not supported");
+    y = x->tensor;
+    HP_TRY(emit_reduce(c, HP_CHANNELS_ARGMAX, &y));
+    onnx_value like = *x;
+    reduced[axis] = true;
+    drop_dims(&like, reduced, keep != 0);
+    like.type = ONNX_INT64;
+    onnx_result_like(c, y, &like);
+    return HP_OK;
 }

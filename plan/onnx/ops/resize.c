@@ -255,6 +255,33 @@ static hp_status emit_shift(const onnx_call *c, int32_t *tensor, double by) {
 }
 
 /* A border of value v: v is subtracted before zero-padding and added afterwards. */
+static hp_status continue_edges(onnx_call *c, const onnx_value *x, const char *mode) {
+    const bool edge = strcmp(mode, "edge") == 0;
+    int64_t before[2] = {0, 0}, after[2] = {0, 0};
+    if (!edge && strcmp(mode, "reflect") != 0)
+        return onnx_fail(c, "mode '%s' is not supported: constant, edge and reflect are",
+                         onnx_clean(c->r->scratch, mode));
+    HP_TRY(read_pads(c, x, before, after));
+    const int64_t size[2] = {onnx_extent(c->r, x, HP_AXIS_H), onnx_extent(c->r, x, HP_AXIS_W)};
+    for (int i = 0; i < 2; i++) {
+        if (!edge && (before[i] >= size[i] || after[i] >= size[i]))
+            return onnx_fail(c, "reflects more pixels than there are, %" PRId64, size[i]);
+        if (size[i] + before[i] + after[i] > ONNX_MOST_SIZE)
+            return onnx_fail(c, "makes a map that is too large");
+    }
+    int32_t y = x->tensor;
+    HP_TRY(onnx_emit_gather(c,
+                            (hp_layer){.border = edge ? HP_BORDER_EDGE : HP_BORDER_REFLECT,
+                                       .step = 1,
+                                       .pad_h = (int32_t)before[0],
+                                       .pad_w = (int32_t)before[1],
+                                       .out_h = (int32_t)(size[0] + before[0] + after[0]),
+                                       .out_w = (int32_t)(size[1] + before[1] + after[1])},
+                            &y));
+    onnx_result(c, y, x->n_dim);
+    return HP_OK;
+}
+
 hp_status onnx_read_pad(onnx_call *c) {
     onnx_value *x;
     int64_t before[2] = {0, 0}, after[2] = {0, 0};
@@ -263,8 +290,7 @@ hp_status onnx_read_pad(onnx_call *c) {
     if (pads_nothing(c)) return onnx_read_identity(c);
     HP_TRY(onnx_need_map(c, 0, &x));
     HP_TRY(onnx_attr_text(c, "mode", &mode));
-    if (strcmp(mode, "constant") != 0)
-        return onnx_fail(c, "mode '%s' is not supported: constant is", onnx_clean(c->r->scratch, mode));
+    if (strcmp(mode, "constant") != 0) return continue_edges(c, x, mode);
     HP_TRY(onnx_attr_float(c, "value", &border));
     HP_TRY(onnx_need_number(c, 2, "value", &border));
     HP_TRY(read_pads(c, x, before, after));

@@ -24,6 +24,14 @@ static hp_status start(const onnx_call *c, onnx_value **x, onnx_view *w) {
     return onnx_fail(c, "takes some of a tensor that is quantised: put DequantizeLinear before it");
 }
 
+/* A dimension that was put together of several axes becomes one, by layers, before it is cut. */
+static hp_status settle_merged(const onnx_call *c, onnx_value *x, onnx_view *w, int d) {
+    if (onnx_view_parts(w, d).n < 2) return HP_OK;
+    HP_TRY(onnx_settle(c, x));
+    HP_ASSERT(onnx_view_of(c->r, x, w));
+    return HP_OK;
+}
+
 /* Some of the samples are never taken. */
 static hp_status finish(const onnx_call *c, onnx_value *out, const onnx_value *x, const onnx_view *w,
                         int n_dim, const int64_t *dim) {
@@ -80,6 +88,10 @@ static hp_status split_sizes(const onnx_call *c, int64_t size, int64_t *part) {
     return sum == size ? HP_OK : onnx_fail(c, "its sizes are not those of its input");
 }
 
+static size_t outs_of(const onnx_call *c) {
+    return c->node->n_output;
+}
+
 hp_status onnx_read_split(onnx_call *c) {
     onnx_value *x;
     onnx_view w;
@@ -90,6 +102,7 @@ hp_status onnx_read_split(onnx_call *c) {
     HP_TRY(onnx_attr_int(c, "num_outputs", 1, ONNX_MOST_IN, &outs));
     HP_TRY(onnx_axis(c, axis, x->n_dim, &d));
     HP_TRY(split_sizes(c, x->dim[d], part));
+    if (outs_of(c) > 1) HP_TRY(settle_merged(c, x, &w, d));
     memcpy(dim, x->dim, sizeof dim);
     for (size_t k = 0; k < c->node->n_output; k++) {
         onnx_view one = w;

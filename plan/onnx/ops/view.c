@@ -103,6 +103,16 @@ bool onnx_view_rolls(const onnx_view *w) {
     return rolls;
 }
 
+/* Axes of one element are anywhere: where the others are in their order, all keep it. */
+static void keep_order(const onnx_reader *r, const onnx_value *x, int8_t order[HP_AXES]) {
+    int next = 0;
+    for (int i = 0; i < HP_AXES; i++) {
+        if (onnx_extent(r, x, order[i]) == 1) continue;
+        while (next < HP_AXES && x->order[next] != order[i]) next++;
+    }
+    if (next < HP_AXES) memcpy(order, x->order, sizeof x->order);
+}
+
 /* Does the view have every element of the tensor, each axis in one part? Then `order` is that of the axes. */
 static bool is_whole(const onnx_reader *r, const onnx_value *x, const onnx_view *w, int8_t order[HP_AXES]) {
     bool seen[HP_AXES] = {0};
@@ -120,6 +130,7 @@ static bool is_whole(const onnx_reader *r, const onnx_value *x, const onnx_view 
         if (onnx_extent(r, x, axis) > 1) return false;
         order[n++] = (int8_t)axis;
     }
+    keep_order(r, x, order);
     return true;
 }
 

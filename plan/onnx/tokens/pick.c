@@ -44,6 +44,20 @@ static hp_status emit_rows(const onnx_call *c, int32_t layer, int32_t x, const i
     return HP_OK;
 }
 
+static hp_status gather(const onnx_call *c, const int32_t *channel, int64_t n, int32_t *tensor) {
+    const int32_t step = n > 1 ? channel[1] - channel[0] : 1;
+    bool even = step >= 0;
+    for (int64_t i = 1; i < n; i++) even &= channel[i] - channel[i - 1] == step;
+    if (even)
+        return onnx_emit_gather(c, (hp_layer){.first = channel[0], .step = step, .out_c = (int32_t)n},
+                                tensor);
+    return onnx_fail(
+        c,
+        "takes channels of layer %s that do not follow each other, and which is no product with a "
+        "matrix: not supported",
+        c->r->graph->layer[c->r->graph->tensor[*tensor].producer].name);
+}
+
 hp_status onnx_pick(const onnx_call *c, int32_t tensor, const int32_t *channel, int64_t n, const char *suffix,
                     int32_t *y) {
     const hp_graph *g = c->r->graph;
@@ -53,10 +67,7 @@ hp_status onnx_pick(const onnx_call *c, int32_t tensor, const int32_t *channel, 
     *y = tensor;
     if (is_all(c, tensor, channel, n)) return HP_OK;
     const bool matrix = (l.op == HP_CONV && l.groups == 1) || l.op == HP_LINEAR;
-    if (!matrix && l.op != HP_SCALE)
-        return onnx_fail(
-            c, "takes some of the channels of layer %s, which is no product with a matrix: not supported",
-            l.name);
+    if (!matrix && l.op != HP_SCALE) return gather(c, channel, n, y);
     if (!matrix) HP_TRY(onnx_pick(c, x, channel, n, suffix, &x));
     return emit_rows(c, layer, x, channel, n, suffix, y);
 }
@@ -90,17 +101,11 @@ static bool places_on(const onnx_view *w, int axis, places *p) {
     return n <= 1;
 }
 
-static hp_status crop(const onnx_call *c, const places at[HP_AXES], int32_t *tensor) {
-    const hp_tensor *t = &c->r->graph->tensor[*tensor];
-    if (at[HP_AXIS_H].count == t->h && at[HP_AXIS_W].count == t->w) return HP_OK;
-    const hp_layer l = {.op = HP_CROP,
-                        .n_in = 1,
-                        .in = {*tensor},
-                        .pad_h = (int32_t)at[HP_AXIS_H].first,
-                        .pad_w = (int32_t)at[HP_AXIS_W].first,
-                        .out_h = (int32_t)at[HP_AXIS_H].count,
-                        .out_w = (int32_t)at[HP_AXIS_W].count};
-    return onnx_emit(c, l, 0, tensor);
+static hp_status thin_out(const onnx_call *c, const places at[HP_AXES], int32_t *tensor) {
+    const places *h = &at[HP_AXIS_H], *w = &at[HP_AXIS_W];
+    const int64_t first[2] = {h->first, w->first}, count[2] = {h->count, w->count},
+                  step[2] = {h->step, w->step};
+    return onnx_emit_strided(c, first, count, step, tensor);
 }
 
 static hp_status pick(const onnx_call *c, const places *at, int32_t *tensor) {
@@ -131,15 +136,17 @@ static hp_status settle_view(const onnx_call *reader, onnx_value *v) {
     onnx_view w = *v->view;
     places at[HP_AXES];
     int32_t y = v->tensor;
-    bool single = true;
+    bool single = true, fits = false;
     for (int a = 0; a < HP_AXES; a++)
-        single &= places_on(&w, a, &at[a]) && (a == HP_AXIS_C || at[a].step == 1);
+        single &= places_on(&w, a, &at[a]) && (a != HP_AXIS_N || at[a].step == 1);
+    if (!single) HP_TRY(onnx_settle_shuffled(c, v, &fits));
+    if (fits) return HP_OK;
     if (!single || onnx_view_rolls(&w))
         return onnx_fail(c,
                          "makes %s of %s%s, which is supported only as a part of attention and its windows",
                          onnx_dims(c->r, v), what_is_odd(c, &w), onnx_chain_to(c->r, v));
     HP_TRY(pick(c, &at[HP_AXIS_C], &y));
-    HP_TRY(crop(c, at, &y));
+    HP_TRY(thin_out(c, at, &y));
     HP_TRY(onnx_scaled(c, y, w.factor, &y));
     onnx_value x = *v;
     x.tensor = y;
@@ -163,8 +170,23 @@ static hp_status settle_normed(const onnx_call *c, onnx_value *v) {
     return HP_OK;
 }
 
+/* A mean that no layer norm is made of. */
+static hp_status settle_mean(const onnx_call *c, onnx_value *v) {
+    const onnx_term *t = v->term;
+    onnx_value like = t->x;
+    onnx_call own = *c;
+    int32_t y;
+    own.node = t->node;
+    own.out = v;
+    HP_TRY(onnx_emit(&own, (hp_layer){.op = HP_REDUCE, .n_in = 1, .in = {t->x.tensor}}, 0, &y));
+    like.dim[like.n_dim - 1] = 1;
+    onnx_result_like(&own, y, &like);
+    return HP_OK;
+}
+
 hp_status onnx_settle(const onnx_call *c, onnx_value *v) {
     if (v->kind == ONNX_TENSOR) return HP_OK;
+    if (v->kind == ONNX_MEAN) return settle_mean(c, v);
     if (v->kind == ONNX_VIEW) return settle_view(c, v);
     if (v->kind == ONNX_NORMED) return settle_normed(c, v);
     const onnx_call maker = onnx_as_maker(c, v);

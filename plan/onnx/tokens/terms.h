@@ -19,6 +19,8 @@ bool onnx_is_number(const onnx_value *v, double *number);
 /* The tensor of channels `channel` of `tensor`, in that order; its layers end in `suffix` (tokens/pick.c). */
 hp_status onnx_pick(const onnx_call *c, int32_t tensor, const int32_t *channel, int64_t n, const char *suffix,
                     int32_t *y);
+/* Makes a map of a view whose axes were cut and put together otherwise (tokens/shuffle.c); *fits: there are layers that do. */
+hp_status onnx_settle_shuffled(const onnx_call *c, onnx_value *v, bool *fits);
 /* factor * tensor; the tensor itself where the factor is nearly 1. */
 hp_status onnx_scaled(const onnx_call *c, int32_t tensor, double factor, int32_t *y);
 

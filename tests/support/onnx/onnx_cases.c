@@ -305,7 +305,8 @@ const char case_ops[] =
     "Gather Slice Cast ConstantOfShape "
     "QLinearConv QuantizeLinear DequantizeLinear ConvInteger QLinearMatMul "
     "MatMulInteger Constant Sum Neg PRelu Max "
-    "Min Expand Split LayerNormalization ";
+    "Min Expand Split LayerNormalization "
+    "DepthToSpace SpaceToDepth InstanceNormalization GroupNormalization ArgMax ";
 
 const char case_data[] = "/usr/share/libonnx-testdata/data";
 
