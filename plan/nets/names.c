@@ -80,8 +80,8 @@ static hp_status parse_amoebanetd(const char *net, const char *rest, hp_net_args
 static hp_status parse_unet(const char *net, const char *rest, hp_net_args *args, hp_error *err) {
     if (*rest == '\0') return HP_OK;
     rest++; /* ':' */
-    HP_TRY(parse_number(&rest, "the filters of unet", 1, MAX_UNET_FILTERS, &args->filters, err));
-    return parse_end(net, rest, "unet or unet:F", err);
+    HP_TRY(parse_number(&rest, "the filters of the network", 1, MAX_UNET_FILTERS, &args->filters, err));
+    return parse_end(net, rest, "NAME or NAME:F, for example unet:32", err);
 }
 
 /* Numbers with commas between them. */
@@ -167,6 +167,15 @@ static const hp_net_row rows[] = {
      .default_classes = 2,
      .write = hp_net_write_unet,
      .parse = parse_unet},
+    {.name = "attention-unet",
+     .args = {.filters = 64},
+     .default_classes = 2,
+     .write = hp_net_write_attention_unet,
+     .parse = parse_unet},
+    {.name = "convnext-t",
+     .args = {.layers = 9, .hidden = 96},
+     .default_classes = 1000,
+     .write = hp_net_write_convnext},
     {.name = "vit-b16",
      .args = VIT(12, 768, 12, 3072, 16),
      .default_classes = 1000,
@@ -198,7 +207,8 @@ static const hp_net_row rows[] = {
     "cnn, resnet18, resnet34, resnet50, resnet101, resnet152, vgg16, vgg19, mobilenetv2, mobilenetv3, "      \
     "mobilenetv3-small, efficientnet-b0, densenet121, "                                                      \
     "amoebanetd:L,F "                                                                                        \
-    "(L = 3n), unet:F, vit-b16, vit-l16, vit-h14, vit:L,C,H,P, swin-t, swin-b, gpt2, "                       \
+    "(L = 3n), unet:F, attention-unet:F, convnext-t, vit-b16, vit-l16, vit-h14, vit:L,C,H,P, swin-t, "       \
+    "swin-b, gpt2, "                                                                                         \
     "gpt2-medium, gpt2-large, gpt2-xl, gpt3-6.7b, gpt3-13b, gpt3-175b, "                                     \
     "gpt:L,C,H,S,V, "                                                                                        \
     "resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"

@@ -28,6 +28,8 @@ hp_net_writer hp_net_write_efficientnet;
 hp_net_writer hp_net_write_densenet121;
 hp_net_writer hp_net_write_amoebanetd; /* layers divisible by 3, filters >= 8 */
 hp_net_writer hp_net_write_unet;
+hp_net_writer hp_net_write_attention_unet;
+hp_net_writer hp_net_write_convnext; /* layers of the third stage, channels of the first */
 hp_net_writer hp_net_write_vit;
 hp_net_writer hp_net_write_swin;
 hp_net_writer hp_net_write_gpt; /* seq > 0: the image is (seq, 1, 1), ids; the classes are these */

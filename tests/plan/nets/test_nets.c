@@ -28,7 +28,9 @@ static const char *const all_nets[] = {"cnn",
                                        "resnet-v2-20:131",
                                        "amoebanetd:3,32",
                                        "amoebanetd:6,53",
-                                       "unet:4"};
+                                       "unet:4",
+                                       "attention-unet:4",
+                                       "convnext-t"};
 enum { N_NETS = sizeof all_nets / sizeof all_nets[0] };
 
 static hp_graph *build(hp_arena *a, const char *net, int h, int w, int classes) {
@@ -68,6 +70,7 @@ static const published torchvision_counts[] = {
     {"mobilenetv3-small", 224, 1000, 2542856, 0.06, 0.01},
     {"efficientnet-b0", 224, 1000, 5288548, 0.39, 0.01},
     {"densenet121", 224, 1000, 7978856, 2.83, 0.01},
+    {"convnext-t", 224, 1000, 28589128, 4.46, 0.01},
 };
 
 /* The CIFAR family with 10 classes, counted from MPI4DL's model definitions; 0: not given */
@@ -141,6 +144,60 @@ static void unet_has_the_counts_of_its_formula(void **state) {
     hp_arena_free(a);
 }
 
+/* A convolution with bias, and its norm. */
+static int64_t conv_bias_norm(int64_t in, int64_t out, int k) {
+    return k * k * in * out + 3 * out;
+}
+
+/* A level on the way up: a convolution after up-sampling, the gate's three of one pixel, two convolutions. With 64 filters and one
+ * class 34.88 million, as published of AttU_Net. */
+static void attention_unet_has_the_counts_of_its_formula(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    for (int64_t f = 2; f <= 64; f *= 2) {
+        int64_t params = conv_bias_norm(3, f, 3) + conv_bias_norm(f, f, 3) + f + 1;
+        for (int64_t c = f; c < 16 * f; c *= 2)
+            params += conv_bias_norm(c, 2 * c, 3) + conv_bias_norm(2 * c, 2 * c, 3) +
+                      conv_bias_norm(2 * c, c, 3) + 2 * conv_bias_norm(c, c / 2, 1) +
+                      conv_bias_norm(c / 2, 1, 1) + conv_bias_norm(2 * c, c, 3) + conv_bias_norm(c, c, 3);
+        const hp_graph *g = build(a, hp_arena_printf(a, "attention-unet:%d", (int)f), 48, 80, 1);
+        assert_int_equal(hp_graph_param_count(g), params);
+        if (f == 64) assert_int_equal(params, 34878573);
+    }
+    hp_arena_free(a);
+}
+
+/* torchvision.models.convnext_tiny's state dict: 3, 3, 9 and 3 blocks of 9 tensors each. */
+static void convnext_has_torchvisions_names(void **state) {
+    static const struct {
+        const char *name;
+        int32_t dim[4];
+    } some[] = {{"features.0.0.weight", {96, 3, 4, 4}},
+                {"features.1.0.block.0.weight", {96, 1, 7, 7}},
+                {"features.1.2.block.2.bias", {96}},
+                {"features.3.0.block.3.weight", {768, 192}},
+                {"features.4.1.weight", {384, 192, 2, 2}},
+                {"features.5.8.layer_scale", {384, 1, 1, 1}},
+                {"features.7.2.block.5.weight", {768, 3072}},
+                {"classifier.0.weight", {768}},
+                {"classifier.2.bias", {1000}}};
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    const hp_graph *g = build(a, "convnext-t", 224, 224, 1000);
+    assert_int_equal(g->n_param, 4 + 18 * 9 + 3 * 4 + 4);
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        int p = 0;
+        while (p < g->n_param && strcmp(g->param[p].name, some[i].name) != 0) p++;
+        if (p == g->n_param) fail_msg("no %s", some[i].name);
+        assert_memory_equal(g->param[p].dim, some[i].dim, sizeof some[i].dim);
+        const bool factor =
+            strstr(some[i].name, "layer_scale") != NULL; /* files have (C, 1, 1), begun with 1e-6 */
+        assert_int_equal(g->param[p].stored.n_dim, factor ? 3 : 0);
+        if (factor) assert_true(g->param[p].init == HP_INIT_ONE && g->param[p].init_scale == 1e-6);
+    }
+    hp_arena_free(a);
+}
+
 static void cnn_has_the_counts_of_its_formula(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -208,7 +265,7 @@ static void assert_topological(const hp_graph *g) {
         if (l == g->n_layer - 1) assert_int_equal(last, g->n_layer);
     }
     const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
-    const bool pixels = strncmp(g->net, "unet", 4) == 0; /* a label for each */
+    const bool pixels = strstr(g->net, "unet") != NULL; /* a label for each */
     assert_int_equal(logits->h, pixels ? g->image_h : 1);
     assert_int_equal(logits->w, pixels ? g->image_w : 1);
     assert_int_equal(logits->c, g->classes);
@@ -220,8 +277,7 @@ static void assert_topological(const hp_graph *g) {
 static int crossings(const hp_graph *g, int unit) {
     if (unit == 0) return 0;
     if (strncmp(g->net, "amoebanetd", 10) == 0) return unit > 1 && unit < g->n_unit - 1 ? 2 : 1;
-    if (strncmp(g->net, "unet", 4) == 0)
-        return unit < g->n_unit / 2 + 1 ? (unit + 1) / 2 : (g->n_unit + 1 - unit) / 2;
+    if (strstr(g->net, "unet")) return unit < g->n_unit / 2 + 1 ? (unit + 1) / 2 : (g->n_unit + 1 - unit) / 2;
     return 1;
 }
 
@@ -442,6 +498,8 @@ int main(void) {
         cmocka_unit_test(cifar_family_has_the_published_counts),
         cmocka_unit_test(amoebanet_has_the_published_counts),
         cmocka_unit_test(unet_has_the_counts_of_its_formula),
+        cmocka_unit_test(attention_unet_has_the_counts_of_its_formula),
+        cmocka_unit_test(convnext_has_torchvisions_names),
         cmocka_unit_test(amoebanet_has_l_plus_6_units),
         cmocka_unit_test(amoebanet_takes_every_image_size),
         cmocka_unit_test(cnn_has_the_counts_of_its_formula),
