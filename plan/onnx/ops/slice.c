@@ -63,6 +63,8 @@ hp_status onnx_read_slice(onnx_call *c) {
         HP_TRY(onnx_axis(c, n_axes ? axes[i] : i, x->n_dim, &d));
         if (dim[d] != x->dim[d]) return onnx_fail(c, "cuts a dimension twice");
         HP_TRY(onnx_slice_bounds(c, x->dim[d], first[i], end[i], s.step, &s.first, &s.count));
+        const bool first_cut = memcmp(dim, x->dim, sizeof *dim * (size_t)x->n_dim) == 0;
+        if (first_cut && (s.count != x->dim[d] || s.step != 1)) HP_TRY(settle_merged(c, x, &w, d));
         HP_TRY(cut(c, x, &w, d, s));
         dim[d] = s.count;
     }
@@ -88,10 +90,6 @@ static hp_status split_sizes(const onnx_call *c, int64_t size, int64_t *part) {
     return sum == size ? HP_OK : onnx_fail(c, "its sizes are not those of its input");
 }
 
-static size_t outs_of(const onnx_call *c) {
-    return c->node->n_output;
-}
-
 hp_status onnx_read_split(onnx_call *c) {
     onnx_value *x;
     onnx_view w;
@@ -102,7 +100,7 @@ hp_status onnx_read_split(onnx_call *c) {
     HP_TRY(onnx_attr_int(c, "num_outputs", 1, ONNX_MOST_IN, &outs));
     HP_TRY(onnx_axis(c, axis, x->n_dim, &d));
     HP_TRY(split_sizes(c, x->dim[d], part));
-    if (outs_of(c) > 1) HP_TRY(settle_merged(c, x, &w, d));
+    if (c->node->n_output > 1) HP_TRY(settle_merged(c, x, &w, d));
     memcpy(dim, x->dim, sizeof dim);
     for (size_t k = 0; k < c->node->n_output; k++) {
         onnx_view one = w;

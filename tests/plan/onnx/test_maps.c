@@ -81,6 +81,16 @@ static double channel_shuffled(int y, int x, int c) {
     return image[y][x][(c + 6) % 3 * 4 + (c + 6) / 3];
 }
 
+/* The same half by Slice, as older exporters write chunk. */
+static void shuffle_sliced(onnx_writer *w) {
+    shuffle(w, 5, (const int64_t[5]){1, 3, 4, H, W}, (const int64_t[5]){0, 2, 1, 3, 4},
+            (const int64_t[4]){1, C, H, W}, "shuffled");
+    integers(w, "from", 1, (const int64_t[1]){C / 2});
+    integers(w, "to", 1, (const int64_t[1]){C});
+    integers(w, "along", 1, (const int64_t[1]){1});
+    onnx_write_node(w, "Slice", "shuffled from to along", "y");
+}
+
 /* YOLOv5: every other pixel, four times. */
 static void focus(onnx_writer *w) {
     integers(w, "end", 2, (const int64_t[2]){INT32_MAX, INT32_MAX});
@@ -196,6 +206,7 @@ static const struct {
     {"depth to space", depth_to_space, spread, 2 * H, 2 * W, 3, 2},
     {"pixel unshuffle", pixel_unshuffle, unshuffled, H / 3, W / 2, 6 * C, 15},
     {"channel shuffle", channel_shuffle, channel_shuffled, H, W, 6, 3},
+    {"channel shuffle, sliced", shuffle_sliced, channel_shuffled, H, W, 6, 3},
     {"focus", focus, focused, H / 2, W / 2, 4 * C, 10},
     {"reflect", reflect, reflected, 2 * H + 1, W + 4, C, 2},
     {"edge", edge, edged, H + 11, W + 3, C, 2},
