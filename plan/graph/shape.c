@@ -205,12 +205,15 @@ static bool border_reaches(hp_border border, int64_t n, int64_t before, int64_t 
     return before >= 0 && after >= 0 && before <= most[border] && after <= most[border];
 }
 
-/* The steps stay within the channels: the last of each of the two ends at the last that is read. */
+/* The steps stay within the channels: both at their ends. */
 static bool channels_within(const hp_layer *l, int64_t channels) {
-    const int64_t n = (int64_t)l->kh * l->kw * l->out_c;
-    if (l->kh < 1 || l->kw < 1 || l->out_c < 1 || l->groups < 1 || n > INT32_MAX || n % l->groups)
-        return false;
-    return l->first + (int64_t)(l->groups - 1) * l->step + (n / l->groups - 1) * l->step_outer < channels;
+    const int64_t block = (int64_t)l->kh * l->kw;
+    if (l->kh < 1 || l->kw < 1 || l->out_c < 1 || l->groups < 1 || block > INT32_MAX) return false;
+    const int64_t n = block * l->out_c;
+    const double last =
+        (double)l->first + (double)(l->groups - 1) * l->step +
+        (double)(n / l->groups - 1) * l->step_outer; /* exact up to 2^53, beyond all channels */
+    return n % l->groups == 0 && last < (double)channels;
 }
 
 static hp_status gather_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
