@@ -1,5 +1,6 @@
 /* test_operators.c - operators beyond those of torchvision's nets: shapes by the published formulas, what
  * does not belong together refused, parameters of what is built, and which networks can be trained. */
+#include "plan/graph/layer.h"
 #include "plan/graph/shape.h"
 #include "plan/nets/act.h"
 #include "plan/program/program.h"
@@ -151,6 +152,47 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_int_equal(shape_of((hp_layer){.op = HP_RESIZE, .n_in = 1, .out_h = 3}, map, &err), HP_EPLAN);
 }
 
+/* What a file may say: more channels, in any product of numbers, or more border than there is; an 8 x 8 map of 6 channels. */
+static void gathers_beyond_the_map_are_refused(void **state) {
+    enum { MUCH = 1 << 24 };
+    (void)state;
+    const hp_tensor map[2] = {{8, 8, 6}, {8, 8, 6}};
+    const hp_layer fits = {.op = HP_GATHER,
+                           .n_in = 1,
+                           .kh = 1,
+                           .kw = 1,
+                           .groups = 3,
+                           .first = 1,
+                           .step = 2,
+                           .out_c = 3,
+                           .out_h = 8,
+                           .out_w = 8};
+    hp_layer l[12];
+    hp_error err = {0};
+    assert_int_equal(shape_of(fits, map, &err), HP_OK);
+    for (int i = 0; i < 12; i++) l[i] = fits;
+    l[0].first = 2;
+    l[1].step = 3;
+    l[2].step = MUCH;
+    l[3].kh = l[3].kw = l[3].out_c = l[3].groups = MUCH;
+    l[4].groups = 1;
+    l[4].step_outer = MUCH;
+    l[5].groups = 2; /* of 3 */
+    l[6].out_c = 0;
+    l[7].groups = 0;
+    l[8].pad_h = 1; /* no border */
+    l[9].out_w = 9;
+    l[10].border = HP_BORDER_REFLECT;
+    l[10].pad_h = 8;
+    l[10].out_h = 16;
+    l[11].border = HP_BORDER_SYMMETRIC;
+    l[11].out_w = 17;
+    for (int i = 0; i < 12; i++) assert_int_not_equal(shape_of(l[i], map, &err), HP_OK);
+    l[10].pad_h = 7;
+    l[11].out_w = 16;
+    for (int i = 10; i < 12; i++) assert_int_equal(shape_of(l[i], map, &err), HP_OK);
+}
+
 /* --- training --- */
 
 typedef int build_fn(hp_builder *b, int x);
@@ -169,6 +211,14 @@ static int build_resize(hp_builder *b, int x) {
 
 static int build_softmax(hp_builder *b, int x) {
     return hp_build_softmax(b, x, "odd");
+}
+
+static int build_argmax(hp_builder *b, int x) {
+    return hp_build_reduce(b, x, "odd", HP_CHANNELS_ARGMAX);
+}
+
+static int build_largest(hp_builder *b, int x) { /* this one can be trained */
+    return hp_build_reduce(b, x, "odd", HP_CHANNELS_MAX);
 }
 
 static int build_hswish(hp_builder *b, int x) {
@@ -197,7 +247,8 @@ static const struct {
     const char *what;
 } untrained[] = {{build_mul, NULL},          {build_scale, "scale"}, {build_resize, NULL},
                  {build_softmax, "softmax"}, {build_hswish, NULL},   {build_grouped, "convt"},
-                 {build_counted, "avgpool"}, {build_shifted, NULL}};
+                 {build_counted, "avgpool"}, {build_shifted, NULL},  {build_argmax, "reduce"},
+                 {build_largest, NULL}};
 
 static hp_graph *with(hp_arena *arena, build_fn *build) {
     hp_error err = {0};
@@ -243,6 +294,7 @@ int main(void) {
         cmocka_unit_test(transposed_convolutions_are_torchs),
         cmocka_unit_test(the_others_have_the_shape_of_their_input),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(gathers_beyond_the_map_are_refused),
         cmocka_unit_test(layers_without_a_backward_pass_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
