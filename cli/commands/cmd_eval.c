@@ -14,7 +14,7 @@
 
 typedef struct options {
     const char *net, *onnx, *image, *classes, *weights, *quant, *data, *prec, *batch, *strategy, *device,
-        *threads, *mean, *std, *channels, *resize, *logits, *labels;
+        *threads, *mean, *std, *channels, *bands, *resize, *logits, *labels;
     bool json, random_weights;
 } options;
 
@@ -38,6 +38,8 @@ static const frame_option OPTIONS[] = {
     {"mean", 0, "X,..", offsetof(options, mean), 0, "mean of the pixels, per channel (0.5)"},
     {"std", 0, "X,..", offsetof(options, std), 0, "standard deviation of the pixels, per channel (0.5)"},
     {"channels", 0, "N", offsetof(options, channels), 0, "read images with N channels"},
+    {"bands", 0, "N,..", offsetof(options, bands), 0,
+     "bands of the images that the network sees, as in 4,3,2"},
     {"resize", 0, "S", offsetof(options, resize), 0, "shorter side to S pixels, then the centre"},
     {"logits", 0, "FILE,..", offsetof(options, logits), 0,
      "compare these .npy files instead, (images, classes), the first being the reference"},
@@ -108,6 +110,7 @@ static hp_status parse(hp_arena *arena, const frame *f, eval_setup *s, hp_error 
     pass_on(arena, "mean", o->mean, s);
     pass_on(arena, "std", o->std, s);
     pass_on(arena, "channels", o->channels, s);
+    pass_on(arena, "bands", o->bands, s);
     pass_on(arena, "resize", o->resize, s);
     return HP_OK;
 }

@@ -14,7 +14,7 @@
 
 typedef struct options {
     const char *net, *onnx, *image, *classes, *strategy, *batch, *device, *weights, *calib, *observer,
-        *percentile, *images, *prec, *out, *float_layers, *threads, *mean, *std, *channels, *resize;
+        *percentile, *images, *prec, *out, *float_layers, *threads, *mean, *std, *channels, *bands, *resize;
     bool equalise, uncorrected, json;
 } options;
 
@@ -42,6 +42,8 @@ static const frame_option OPTIONS[] = {
     {"mean", 0, "X,..", offsetof(options, mean), 0, "mean of the pixels, per channel (0.5)"},
     {"std", 0, "X,..", offsetof(options, std), 0, "standard deviation of the pixels, per channel (0.5)"},
     {"channels", 0, "N", offsetof(options, channels), 0, "read images with N channels"},
+    {"bands", 0, "N,..", offsetof(options, bands), 0,
+     "bands of the images that the network sees, as in 4,3,2"},
     {"resize", 0, "S", offsetof(options, resize), 0, "shorter side to S pixels, then the centre"},
     {"out", 'o', "FILE", offsetof(options, out), 0, "where the file goes (quantised.safetensors)"},
     {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
@@ -129,6 +131,7 @@ static hp_status launch(frame *f, const workspace *w, const hp_plan *plan, const
     pass(f->arena, &l, "mean", o->mean);
     pass(f->arena, &l, "std", o->std);
     pass(f->arena, &l, "channels", o->channels);
+    pass(f->arena, &l, "bands", o->bands);
     pass(f->arena, &l, "resize", o->resize);
     if (o->equalise) l.option[l.n_option++] = "--equalise";
     if (o->uncorrected) l.option[l.n_option++] = "--no-correction";
@@ -141,6 +144,7 @@ static void add_pixels(next_command *c, const options *o) {
     next_option(c, "--mean", o->mean);
     next_option(c, "--std", o->std);
     next_option(c, "--channels", o->channels);
+    next_option(c, "--bands", o->bands);
     next_option(c, "--resize", o->resize);
 }
 

@@ -51,6 +51,8 @@ static const row ROWS[] = {
     {"mean", "X,..", "mean of the pixels, per channel (0.5)", PASS, 0, false},
     {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", PASS, 0, false},
     {"channels", "N", "read images with N channels, then fit them to the network", NUMBER, 0, false},
+    {"bands", "N,..", "bands of the images that the network sees, as in 4,3,2 (docs/images.md)", PASS, 0,
+     false},
     {"resize", "S", "shorter side to S pixels, then the centre", NUMBER, 0, false},
     {"no-shuffle", NULL, "samples in file order", PASS, 0, false},
     {"lr", "X", "learning rate, the highest of a schedule (sgd 0.01, adamw 0.001)", NUMBER, 0, false},
@@ -186,16 +188,30 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     return 0;
 }
 
+static const char ABOUT[] =
+    "Executes a plan on real devices and records a trace beside its prediction.\v"
+    "What --data DATA is:\n"
+    "  synthetic, fashion-mnist\n"
+    "  DIR with {train,test}/CLASS/*.png|jpg|tif: an image's class is its folder\n"
+    "  DIR with {train,test}/{images,masks}: masks/NAME.png of images/NAME.png|jpg|tif holds the class of "
+    "each pixel, 255: none\n"
+    "  DIR, or a FILE, of IDX: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, .gz too\n"
+    "  FILE,..: images without labels, for inference\n"
+    "  slide:FILE[,level=N]: one level of a slide, by OpenSlide (0, the largest)\n"
+    "  patches:IMAGE[,size=S][,stride=T][,tissue=F][,level=N]: patches of a large image, S pixels a side "
+    "(256), every T (S), where at "
+    "least F of a patch is tissue (0.5; 0: all)\n"
+    "  text:PATH,..: bytes of text\n"
+    "Samples: 8 bits are x/255, 16 bits x/65535, other integers x by the largest of their type, floats as "
+    "they are; then (x - mean) / "
+    "std. All formats: docs/images.md.";
+
 hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options *o, hp_error *err) {
     struct argp_option options[N_ROW + 1] = {0};
     for (int i = 0; i < N_ROW; i++)
         options[i] = (struct argp_option){
             ROWS[i].name, FIRST_KEY + i, ROWS[i].arg, ROWS[i].hidden ? OPTION_HIDDEN : 0, ROWS[i].doc, 0};
-    const struct argp argp = {
-        options,   parse_option,
-        "PLAN.db", "Executes a plan on real devices and records a trace beside its prediction.",
-        0,         0,
-        0};
+    const struct argp argp = {options, parse_option, "PLAN.db", ABOUT, 0, 0, 0};
     *o = (run_options){.trace = "run.db", .threads = 1};
     parse_state s = {arena, o, err};
     err->code = HP_OK;

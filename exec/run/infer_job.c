@@ -14,7 +14,8 @@ static void pixels_of(const hp_data_options *d, int channels, hp_constants_optio
     const hp_data_options plain = hp_data_options_default();
     const bool said =
         memcmp(d->mean, plain.mean, sizeof d->mean) != 0 || memcmp(d->std, plain.std, sizeof d->std) != 0;
-    o->n_mean = said ? channels : 0;
+    const int most = (int)(sizeof o->mean / sizeof *o->mean);
+    o->n_mean = !said ? 0 : channels <= most ? channels : 1; /* pixels of more channels are never raw */
     memcpy(o->mean, d->mean, sizeof o->mean);
     memcpy(o->std, d->std, sizeof o->std);
 }

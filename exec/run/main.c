@@ -59,14 +59,12 @@ static int print_error(const hp_error *err) {
     return (int)err->code;
 }
 
-/* An image whose aspect ratio differs is stretched; say so. */
-static void warn_distorted(const hp_job *job) {
-    int32_t h, w;
-    if (job->comm->rank > 0 || !job->options->input || !job->train.data) return;
-    if (hp_dataset_distorts(job->train.data, &h, &w))
-        fprintf(stderr,
-                "note: %s: stretched from %dx%d to %dx%d (width x height); --resize S keeps its shape\n",
-                job->options->input, w, h, job->plan.image_w, job->plan.image_h);
+/* What becomes of the images beyond what was asked for. */
+static void note_images(const hp_job *job) {
+    char text[512];
+    if (job->comm->rank > 0 || !job->train.data || !hp_dataset_describe(job->train.data, text, sizeof text))
+        return;
+    fprintf(stderr, "note: %s: %s\n", job->options->input ? job->options->input : job->options->data, text);
 }
 
 static void warn_left_out(const hp_job *job) {
@@ -90,7 +88,7 @@ static void warn_prefix(const hp_job *job) {
 
 static hp_status run_job(hp_job *job, hp_error *err) {
     warn_prefix(job);
-    warn_distorted(job);
+    note_images(job);
     warn_left_out(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
     if (job->leaves) return HP_OK;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef enum option_kind { TEXT, INTEGER, INTEGER32, REAL, CHANNELS, SET, CLEAR } option_kind;
+typedef enum option_kind { TEXT, INTEGER, INTEGER32, REAL, CHANNELS, BANDS, SET, CLEAR } option_kind;
 
 typedef struct option_row {
     const char *name, *arg, *doc;
@@ -47,7 +47,9 @@ static const option_row ROWS[] = {
     {"mean", "X,..", "mean of the pixels, per channel (0.5)", CHANNELS, AT(pixels.mean), 0, 0},
     {"std", "X,..", "standard deviation of the pixels, per channel (0.5)", CHANNELS, AT(pixels.std), 0, 0},
     {"channels", "N", "read images with N channels, then fit them to the network", INTEGER32,
-     AT(pixels.channels), 1, HP_DATA_CHANNELS},
+     AT(pixels.channels), 1, 4},
+    {"bands", "N,..", "which bands of the images the network sees, from 1 on, in its channels' order", BANDS,
+     AT(pixels), 0, 0},
     {"resize", "S", "resize the shorter side to S pixels, then crop the centre", INTEGER32, AT(pixels.resize),
      1, 1 << 20},
     {"input", "IMAGE", "inference on one image", TEXT, AT(input), 0, 0},
@@ -118,6 +120,8 @@ static hp_status set_option(const option_row *row, hp_exec_options *o, const cha
         return hp_parse_double(arg, what, row->low, row->high, field, err);
     case CHANNELS:
         return hp_data_parse_channels(arg, what, field, err);
+    case BANDS:
+        return hp_data_parse_bands(arg, field, err);
     case INTEGER:
         return hp_parse_int(arg, what, (int64_t)row->low, (int64_t)row->high, field, err);
     case INTEGER32:

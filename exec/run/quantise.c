@@ -115,7 +115,9 @@ static hp_status write_file(quantising *q, hp_error *err) {
     if (q->factors.n_layer) hp_factors_apply(&q->factors, j->plan.graph, c);
     hp_observer_quantise(j->observer, &q->clip, c);
     hp_status s = j->options->correct ? hp_observer_correct(j->observer, c, err) : HP_OK;
-    info.n_mean = j->plan.graph->image_c <= HP_DATA_CHANNELS ? j->plan.graph->image_c : 1;
+    info.n_mean = j->plan.graph->image_c <= (int32_t)(sizeof info.mean / sizeof *info.mean)
+                      ? j->plan.graph->image_c
+                      : 1;
     for (int i = 0; i < info.n_mean; i++) {
         info.mean[i] = j->options->pixels.mean[i];
         info.std[i] = j->options->pixels.std[i];

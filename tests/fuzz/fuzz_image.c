@@ -17,7 +17,7 @@ static void check(hp_status s, const hp_error *err) {
 /* Strips that overlap by a row, from the top to the bottom, each against the whole. */
 static void read_strips(hp_reader *r, const hp_image *whole) {
     const int32_t h = whole->h, rows = h / 4 + 1;
-    const size_t n = (size_t)whole->w * (size_t)whole->c;
+    const size_t n = (size_t)whole->w * hp_pixel_bytes(whole->c, whole->type);
     for (int32_t y = 0; y < h; y += rows) {
         const hp_crop w = {y ? y - 1 : 0, 0, h - y < rows ? h : y + rows, whole->w};
         hp_pixels view;
@@ -45,7 +45,7 @@ static void read_image(const char *path, bool mask) {
     if (s != HP_OK) return;
     const hp_pixels size = hp_reader_size(r);
     hp_image whole = {0};
-    if ((int64_t)size.h * size.w > WHOLE) {
+    if ((int64_t)size.h * size.w * (int64_t)hp_pixel_bytes(size.c, size.type) > 4 * WHOLE) {
         read_corner(r, &size);
     } else {
         const hp_status all = (mask ? hp_mask_read : hp_image_read)(path, NULL, &whole, &err);

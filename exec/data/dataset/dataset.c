@@ -21,7 +21,7 @@ hp_data_options hp_data_options_default(void) {
 
 hp_status hp_data_parse_channels(const char *text, const char *what, double value[HP_DATA_CHANNELS],
                                  hp_error *err) {
-    char copy[256];
+    char copy[16 * HP_DATA_CHANNELS];
     if (strlen(text) >= sizeof copy)
         return hp_fail(err, HP_EUSAGE, "%s: more than %zu characters; give one number per channel", what,
                        sizeof copy);
@@ -40,12 +40,31 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
     return HP_OK;
 }
 
+hp_status hp_data_parse_bands(const char *text, hp_data_options *o, hp_error *err) {
+    o->n_band = 0;
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char word[16];
+        int64_t band = 0;
+        const size_t n = strcspn(at, ",");
+        if (o->n_band == HP_MAX_BANDS)
+            return hp_fail(err, HP_EUSAGE, "--bands: more than %d bands", (int)HP_MAX_BANDS);
+        if (n >= sizeof word)
+            return hp_fail(err, HP_EUSAGE, "--bands: '%.20s' is no number of a band; as in --bands 4,3,2",
+                           at);
+        memcpy(word, at, n);
+        word[n] = '\0';
+        HP_TRY(hp_parse_int(word, "--bands", 1, 65535, &band, err));
+        o->band[o->n_band++] = (int32_t)band;
+    }
+    return HP_OK;
+}
+
 static hp_status check_options(const hp_data_options *o, hp_error *err) {
     HP_ASSERT(o->name && o->image_h > 0 && o->image_w > 0 && o->image_c > 0 && o->classes > 0);
     HP_ASSERT(o->label_h > 0 && o->label_w > 0);
     if (o->image_c > HP_DATA_CHANNELS)
-        return hp_fail(err, HP_EUSAGE, "the network takes %d channels; images have at most %d", o->image_c,
-                       (int)HP_DATA_CHANNELS);
+        return hp_fail(err, HP_EUSAGE, "the network takes %d channels; of an image at most %d are read",
+                       o->image_c, (int)HP_DATA_CHANNELS);
     if (o->channels != 0 && o->channels != 1 && o->channels != 3)
         return hp_fail(err, HP_EUSAGE, "--channels %d: give 1 (grey) or 3 (colour)", o->channels);
     if (o->resize < 0)
@@ -98,6 +117,9 @@ static hp_status check_labels(const hp_dataset *d, hp_error *err) {
 
 static void fill_tables(hp_dataset *d) {
     const hp_data_options *o = &d->o;
+    d->f32 = hp_arena_alloc(d->arena, sizeof *d->f32 * (size_t)o->image_c);
+    d->bf16 = hp_arena_alloc(d->arena, sizeof *d->bf16 * (size_t)o->image_c);
+    d->f16 = hp_arena_alloc(d->arena, sizeof *d->f16 * (size_t)o->image_c);
     for (int c = 0; c < o->image_c; c++)
         for (int v = 0; v < 256; v++) {
             const float x = o->ids ? (float)v : (float)((v / 255.0 - o->mean[c]) / o->std[c]);
@@ -114,6 +136,8 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
         return hp_fail(err, HP_EDATA,
                        "--data %s: %s; give synthetic, fashion-mnist, an existing folder or file", o->name,
                        strerror(ENOENT));
+    if (o->n_band && !kind->images)
+        return hp_fail(err, HP_EUSAGE, "--bands: --data %s are no image files; leave --bands out", o->name);
     hp_arena *arena = hp_arena_new();
     hp_dataset *d = HP_NEW(arena, hp_dataset, 1);
     d->kind = kind;
@@ -122,6 +146,9 @@ hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *
     d->arena = arena;
     d->decoder = hp_decoder_new(o->decoders);
     d->readers.o.decoder = d->masks.o.decoder = d->decoder;
+    d->readers.o.channels = o->image_c;
+    d->readers.o.n_band = o->n_band;
+    memcpy(d->readers.o.band, o->band, sizeof o->band);
     fill_tables(d);
     hp_status s = check_labels(d, err);
     if (s == HP_OK) s = kind->open(d, err);

@@ -8,13 +8,14 @@
  * inference). slide:FILE[,level=N] is opened with OpenSlide, patches:FILE[,KEY=NUMBER]... are the patches of
  * one image (slide/dataset.c); text:PATH are bytes of text (text.c).
  *
- * Every kind provides 8-bit pixels, which are all processed alike: bilinear resize when the sizes differ,
- * conversion of channels, x/255, (v - mean) / std. Masks are resized to the nearest pixel. Reading a box of a
+ * Every kind provides pixels, whose samples are as wide as the file's (image/samples.h) and are all processed alike: bilinear resize
+ * when the sizes differ, conversion of channels, x/255 (16 bits: x/65535; floats: x), (v - mean) / std. Masks are resized to the nearest pixel. Reading a box of a
  * sample gives the same values as reading the whole sample, and keeps no more of the image than the box
  * needs. Opening and reading never write anything, so that any number of ranks may share the files. */
 #ifndef HP_DATASET_H
 #define HP_DATASET_H
 
+#include "exec/data/image/image.h"
 #include "exec/data/image/pulse.h"
 #include "plan/base/status.h"
 #include "plan/program/program.h"
@@ -26,7 +27,7 @@ typedef struct hp_dataset hp_dataset;
 
 typedef enum hp_split { HP_SPLIT_TRAIN, HP_SPLIT_TEST } hp_split;
 
-enum { HP_DATA_CHANNELS = 4 /* most channels of an image */ };
+enum { HP_DATA_CHANNELS = HP_MAX_BANDS /* most channels of an image */ };
 enum { HP_LABEL_IGNORED = -1 /* the label of a pixel or image that has none */ };
 
 typedef struct hp_data_options {
@@ -36,7 +37,9 @@ typedef struct hp_data_options {
     int32_t label_h, label_w;          /* size of the logits' map: 1 x 1 for a class per image */
     int32_t classes;                   /* labels lie in [0, classes) */
     int32_t channels; /* --channels: 0 as in the file, 1 to grey first, 3 to colour; then to image_c */
-    int32_t resize;   /* --resize S: shorter side to S, then centre crop; 0: directly to image_h x image_w */
+    int32_t n_band;   /* --bands: of the image files, in this order, from 1 on; 0: see image/reader_kind.h */
+    int32_t band[HP_MAX_BANDS];
+    int32_t resize; /* --resize S: shorter side to S, then centre crop; 0: directly to image_h x image_w */
     double mean[HP_DATA_CHANNELS], std[HP_DATA_CHANNELS];
     bool ids;       /* the network reads ids, not pixels: numbers as they are in the data */
     uint64_t seed;  /* of synthetic images */
@@ -53,6 +56,9 @@ hp_data_options hp_data_options_default(void);
 hp_status hp_data_parse_channels(const char *text, const char *what, double value[HP_DATA_CHANNELS],
                                  hp_error *err);
 
+/* "4,3,2": numbers of bands. Errors: HP_EUSAGE. */
+hp_status hp_data_parse_bands(const char *text, hp_data_options *o, hp_error *err);
+
 /* Are there image files to decode in data of this name? */
 bool hp_data_name_has_images(const char *name);
 
@@ -67,9 +73,9 @@ int64_t hp_dataset_count(const hp_dataset *d);
 /* Files beside the images that are none, by their names, as .bmp and .webp; *example: one of them, or NULL. */
 int64_t hp_dataset_left_out(const hp_dataset *d, const char **example);
 
-/* Is a single image distorted to fit the network: no --resize, and an aspect ratio that differs by more than
- * rounding to whole pixels? h, w: its size. */
-bool hp_dataset_distorts(hp_dataset *d, int32_t *h, int32_t *w);
+/* What becomes of the first sample's image, in words, where something does that nobody asked for: how its samples are scaled, what of
+ * it is left out (HP_SAID_), to what size it is brought without --resize. Returns text, or NULL: nothing to say. */
+const char *hp_dataset_describe(hp_dataset *d, char *text, size_t bytes);
 
 /* Are samples bytes of text, and labels those that come next? */
 bool hp_dataset_is_text(const hp_dataset *d);
@@ -82,7 +88,8 @@ const struct hp_patches *hp_dataset_patches(const hp_dataset *d);
  * axis is ignored). Errors: HP_EDATA (the file cannot be decoded). */
 hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err);
 
-/* The same before normalisation: 8 bits, after resizing and with the network's channels. */
+/* The same before normalisation: 8 bits, after resizing and with the network's channels. 16 bits are rounded to 8; float samples,
+ * of which nobody knows the range, are an error. */
 hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err);
 
 /* Either of the two, by the type of x: HP_F32, HP_F64 (the same values) or HP_U8 (bytes). */

@@ -44,6 +44,10 @@ static const char *file_of(const hp_dataset *d, int64_t index, int k) {
     return k == 0 ? path_of(d, index) : NULL;
 }
 
+static hp_status reader(hp_dataset *d, int64_t index, hp_reader **r, hp_error *err) {
+    return hp_reader_pool_get(&d->readers, index, path_of(d, index), r, err);
+}
+
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
     return hp_reader_pool_size(&d->readers, index, path_of(d, index), view, err);
 }
@@ -96,6 +100,7 @@ const hp_dataset_kind hp_dataset_file = {
     .open = open_files,
     .size = size,
     .pixels = pixels,
+    .reader = reader,
     .label = label,
     .map = map,
     .file = file_of,

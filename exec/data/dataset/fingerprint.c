@@ -24,7 +24,7 @@ static hp_status add_pixels(hp_dataset *d, int64_t index, uint64_t *h, hp_error 
     const hp_crop all = {0, 0, size.h, size.w};
     HP_TRY(d->kind->pixels(d, index, &all, &view, err));
     for (int32_t y = 0; y < size.h; y++)
-        *h = add(*h, hp_pixels_row(&view, y), (size_t)size.w * (size_t)size.c);
+        *h = add(*h, hp_pixels_row(&view, y), (size_t)size.w * hp_pixel_bytes(size.c, size.type));
     return HP_OK;
 }
 
@@ -32,6 +32,7 @@ static uint64_t add_options(uint64_t h, const hp_dataset *d) {
     const hp_data_options *o = &d->o;
     h = add(h, d->kind->name, strlen(d->kind->name));
     h = add(h, (int32_t[]){o->channels, o->resize}, 2 * sizeof(int32_t));
+    if (o->n_band) h = add(h, o->band, sizeof *o->band * (size_t)o->n_band);
     h = add(h, o->mean, sizeof *o->mean * (size_t)o->image_c);
     return add(h, o->std, sizeof *o->std * (size_t)o->image_c);
 }

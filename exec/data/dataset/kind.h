@@ -15,7 +15,7 @@ typedef struct hp_dataset_kind {
     bool (*accepts)(const char *name);
     /* Sets count and self; close is called even after an error. */
     hp_status (*open)(hp_dataset *d, hp_error *err);
-    /* h, w and c (1, 3 or the network's) of a sample's image, without decoding it. */
+    /* h, w, c and type of a sample's image, without decoding it. */
     hp_status (*size)(hp_dataset *d, int64_t index, hp_pixels *size, hp_error *err);
     /* Pixels of at least that window; valid until the next call. */
     hp_status (*pixels)(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err);
@@ -23,6 +23,8 @@ typedef struct hp_dataset_kind {
     int32_t (*label)(const hp_dataset *d, int64_t index);
     /* A window of the label map (label_h x label_w), dense. NULL: the data only have a class per image. */
     hp_status (*map)(hp_dataset *d, int64_t index, const hp_crop *window, int32_t *label, hp_error *err);
+    /* The open file of a sample, which says what it changed (hp_reader_said). NULL: samples are no image files. */
+    hp_status (*reader)(hp_dataset *d, int64_t index, hp_reader **r, hp_error *err);
     /* The k-th file of a sample, NULL after the last. NULL: samples have no files of their own. */
     const char *(*file)(const hp_dataset *d, int64_t index, int k);
     void (*close)(hp_dataset *d); /* self may be NULL */
@@ -33,16 +35,16 @@ struct hp_dataset {
     hp_data_options o; /* name is a copy */
     hp_arena *arena;
     int64_t count;
-    int64_t left_out;                 /* files beside the samples that are no images */
-    const char *other;                /* one of them */
-    bool *broken;                     /* samples that are left out; NULL: none */
-    void *self;                       /* not changed after open: all handles share it */
-    hp_dataset *of;                   /* the handle that owns arena and self; NULL: this one */
-    hp_reader_pool readers, masks;    /* open files of the samples, by index */
-    hp_decoder *decoder;              /* that reads them; NULL: this process */
-    hp_image drawn, resized;          /* buffers reused for every sample */
-    float f32[HP_DATA_CHANNELS][256]; /* pixel value -> network input */
-    uint16_t bf16[HP_DATA_CHANNELS][256], f16[HP_DATA_CHANNELS][256]; /* the same rounded */
+    int64_t left_out;                   /* files beside the samples that are no images */
+    const char *other;                  /* one of them */
+    bool *broken;                       /* samples that are left out; NULL: none */
+    void *self;                         /* not changed after open: all handles share it */
+    hp_dataset *of;                     /* the handle that owns arena and self; NULL: this one */
+    hp_reader_pool readers, masks;      /* open files of the samples, by index */
+    hp_decoder *decoder;                /* that reads them; NULL: this process */
+    hp_image drawn, resized;            /* buffers reused for every sample */
+    float (*f32)[256];                  /* per channel: pixel of 8 bits -> network input; the arena's */
+    uint16_t (*bf16)[256], (*f16)[256]; /* the same rounded */
 };
 
 extern const hp_dataset_kind hp_dataset_synthetic, hp_dataset_idx, hp_dataset_masks, hp_dataset_folder,

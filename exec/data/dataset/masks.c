@@ -56,6 +56,10 @@ static const pair *pair_of(const hp_dataset *d, int64_t index) {
     return (const pair *)d->self + index;
 }
 
+static hp_status reader(hp_dataset *d, int64_t index, hp_reader **r, hp_error *err) {
+    return hp_reader_pool_get(&d->readers, index, pair_of(d, index)->image, r, err);
+}
+
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
     return hp_reader_pool_size(&d->readers, index, pair_of(d, index)->image, view, err);
 }
@@ -139,6 +143,7 @@ const hp_dataset_kind hp_dataset_masks = {
     .open = open_masks,
     .size = size,
     .pixels = pixels,
+    .reader = reader,
     .map = map,
     .file = file_of,
     .close = close_masks,

@@ -1,7 +1,7 @@
-/* read.c - reads a box of a sample: from the 8-bit pixels it needs to the network's input. */
+/* read.c - reads a box of a sample: from the pixels it needs to the network's input. The one place where samples become numbers. */
+#include "exec/base/half.h"
 #include "exec/data/dataset/kind.h"
 
-#include <math.h>
 #include <string.h>
 
 /* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the ratio, rounded
@@ -23,17 +23,6 @@ static bool changes_nothing(const hp_resize *r) {
     return r->full_h == r->h && r->full_w == r->w && r->out_h == r->h && r->out_w == r->w;
 }
 
-/* Compares each side of the network's image with the one that follows from the other by the file's ratio. */
-bool hp_dataset_distorts(hp_dataset *d, int32_t *h, int32_t *w) {
-    const double out_h = d->o.image_h, out_w = d->o.image_w;
-    hp_pixels view;
-    hp_error ignored;
-    if (d->o.resize || d->count != 1 || d->kind->size(d, 0, &view, &ignored) != HP_OK) return false;
-    *h = view.h;
-    *w = view.w;
-    return fabs(out_w * *h / *w - out_h) > 1 && fabs(out_h * *w / *h - out_w) > 1;
-}
-
 typedef struct sample {
     hp_dataset *d;
     int64_t index;
@@ -45,7 +34,7 @@ static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view,
     return s->d->kind->pixels(s->d, s->index, window, view, err);
 }
 
-/* 8-bit pixels of the network's image, at least `window` of them. */
+/* Pixels of the network's image, at least `window` of them. */
 static hp_status fetch(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
     sample self = {d, index};
     const hp_pixel_source file = {.get = file_pixels, .self = &self};
@@ -80,7 +69,7 @@ static hp_crop window_of(const hp_box *b) {
     return (hp_crop){b->lo[HP_AXIS_H], b->lo[HP_AXIS_W], b->hi[HP_AXIS_H], b->hi[HP_AXIS_W]};
 }
 
-/* 8-bit pixels of at least the box, as many channels as the network takes, or *grey: one value for all of
+/* Pixels of at least the box, as many channels as the network takes, or *grey: one value for all of
  * them. */
 static hp_status find_pixels(hp_dataset *d, int64_t index, const hp_box *box, hp_pixels *view, bool *grey,
                              hp_error *err) {
@@ -90,9 +79,11 @@ static hp_status find_pixels(hp_dataset *d, int64_t index, const hp_box *box, hp
     HP_TRY(fetch(d, index, &w, view, err));
     *grey = view->c == 1 || (view->c == 3 && (o->image_c == 1 || o->channels == 1));
     if (*grey || view->c == o->image_c) return HP_OK;
-    return hp_fail(err, HP_EDATA,
-                   "--data %s: sample %lld has %d channels, the network takes %d; give --channels 1", o->name,
-                   (long long)index, view->c, o->image_c);
+    return hp_fail(
+        err, HP_EDATA,
+        "--data %s: sample %lld has %d bands, the network takes %d channels; give images of %d bands, or "
+        "simulate a network of %d channels",
+        o->name, (long long)index, view->c, o->image_c, o->image_c, view->c);
 }
 
 /* The network's bytes of a row of the box: the view's own where they are the same, else made in `room`. */
@@ -132,6 +123,47 @@ static void expand_u8(const hp_dataset *d, const hp_box *box, size_t pixels, con
     if (from != x) memcpy(x, from, pixels * (size_t)hp_box_len(box, HP_AXIS_C));
 }
 
+/* --- samples of more than 8 bits --- */
+
+/* One pixel's sample of channel c, as it is held; grey for every channel where colour is converted. */
+static double held(const hp_pixels *view, const void *px, bool grey, int32_t c) {
+    if (!grey || view->c == 1) return hp_sample_held(view->type, px, grey ? 0 : (size_t)c);
+    const double r = hp_sample_held(view->type, px, 0), g = hp_sample_held(view->type, px, 1),
+                 b = hp_sample_held(view->type, px, 2);
+    return (r * 19595 + g * 38470 + b * 7471) / 65536;
+}
+
+static void put_number(hp_dtype dtype, void *x, size_t i, float v) {
+    if (dtype == HP_F32) ((float *)x)[i] = v;
+    if (dtype == HP_F64) ((double *)x)[i] = (double)v;
+    if (dtype == HP_BF16) ((uint16_t *)x)[i] = to_bf16(v);
+    if (dtype == HP_F16) ((uint16_t *)x)[i] = to_f16(v);
+    if (dtype == HP_U8) ((uint8_t *)x)[i] = (uint8_t)(v + 0.5f);
+}
+
+/* A row of the box as numbers; of bytes as the nearest of 256 levels. */
+static void expand_wide(const hp_dataset *d, const hp_pixels *view, bool grey, const hp_box *box, int32_t y,
+                        hp_dtype dtype, void *x) {
+    const size_t pixel = hp_pixel_bytes(view->c, view->type);
+    const hp_data_options *o = &d->o;
+    const uint8_t *px = hp_pixels_row(view, y) + (size_t)(box->lo[HP_AXIS_W] - view->window.x0) * pixel;
+    const double full = hp_sample_full(view->type);
+    size_t at = 0;
+    for (int32_t i = 0; i < hp_box_len(box, HP_AXIS_W); i++, px += pixel)
+        for (int32_t c = box->lo[HP_AXIS_C]; c < box->hi[HP_AXIS_C]; c++) {
+            const double v = held(view, px, grey, c) / full;
+            put_number(dtype, x, at++, (float)(dtype == HP_U8 ? v * 255 : (v - o->mean[c]) / o->std[c]));
+        }
+}
+
+static hp_status refuse_floats(const hp_dataset *d, hp_error *err) {
+    return hp_fail(err, HP_EDATA,
+                   "--data %s: samples are floats, or signed, and an int8 network reads pixels of 8 bits; "
+                   "plan with --prec fp32, "
+                   "or convert the images to 8 bits",
+                   d->o.name);
+}
+
 hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
                           hp_error *err) {
     static void (*const expand[HP_DTYPES])(const hp_dataset *, const hp_box *, size_t, const uint8_t *,
@@ -147,8 +179,12 @@ hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dt
     hp_pixels view;
     bool grey;
     HP_TRY(find_pixels(d, index, box, &view, &grey, err));
+    if (dtype == HP_U8 && view.type == HP_SAMPLE_F32) return refuse_floats(d, err);
     for (int32_t y = box->lo[HP_AXIS_H]; y < box->hi[HP_AXIS_H]; y++, to += row * size)
-        expand[dtype](d, box, columns, row_bytes(&view, grey, box, y, to + row * (size - 1)), to);
+        if (view.type != HP_SAMPLE_U8)
+            expand_wide(d, &view, grey, box, y, dtype, to);
+        else
+            expand[dtype](d, box, columns, row_bytes(&view, grey, box, y, to + row * (size - 1)), to);
     return HP_OK;
 }
 

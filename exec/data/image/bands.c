@@ -1,6 +1,8 @@
 /* bands.c - decodes strips and tiles band by band; see image/bands.h. */
 #include "exec/data/image/bands.h"
 
+#include <string.h>
+
 /* A strip of more pixels than this is decoded in part where the format allows it, and not cached. */
 enum { LARGE_BAND = 1 << 24 };
 
@@ -23,7 +25,9 @@ static hp_crop band_at(const hp_bands *b, const hp_reader *r, const hp_crop *par
     hp_crop band = {align_down(y, b->rows), align_down(part->x0, b->columns),
                     align_up(y + 1, b->rows, image->h), align_up(part->x1, b->columns, image->w)};
     if (b->splittable && (int64_t)hp_crop_rows(&band) * hp_crop_columns(&band) > LARGE_BAND) {
-        const int32_t most = HP_MAX_PIXELS / hp_crop_columns(&band);
+        const size_t row = (size_t)hp_crop_columns(&band) * hp_pixel_bytes(image->c, image->type);
+        const int32_t most =
+            least(HP_MAX_PIXELS / hp_crop_columns(&band), (int32_t)((size_t)HP_MAX_BYTES / row));
         band.y0 = y;
         band.y1 = least(band.y1, least(part->y1, y + (most > 1 ? most : 1)));
     }
@@ -32,49 +36,42 @@ static hp_crop band_at(const hp_bands *b, const hp_reader *r, const hp_crop *par
 
 static hp_status decode_band(hp_bands *b, hp_reader *r, const hp_crop *band, hp_error *err) {
     const int64_t n = (int64_t)hp_crop_rows(band) * hp_crop_columns(band);
-    if (n > HP_MAX_PIXELS)
+    const size_t bytes = (size_t)n * hp_pixel_bytes(r->kept.c, r->kept.type);
+    if (n > HP_MAX_PIXELS || bytes > HP_MAX_BYTES)
         return hp_fail(
             err, HP_EDATA,
-            "%s: stored in pieces of %d x %d, which are decoded whole: more than %d pixels; save it "
-            "with tiles of 256 x 256",
-            r->path, hp_crop_rows(band), hp_crop_columns(band), (int)HP_MAX_PIXELS);
+            "%s: stored in pieces of %d x %d, which are decoded whole: more than %d pixels or %d bytes; "
+            "save it with tiles of 256 x 256",
+            r->path, hp_crop_rows(band), hp_crop_columns(band), (int)HP_MAX_PIXELS, (int)HP_MAX_BYTES);
     b->held = (hp_crop){0};
-    if ((size_t)n > b->capacity) {
+    if (bytes > b->capacity) {
         free(b->raster);
-        b->raster = malloc((size_t)n * sizeof *b->raster);
-        b->capacity = b->raster ? (size_t)n : 0;
-        r->decoder_bytes = b->capacity * sizeof *b->raster;
+        b->raster = malloc(bytes);
+        b->capacity = b->raster ? bytes : 0;
     }
     if (!b->raster)
         return hp_fail(err, HP_EDATA, "%s: no memory to decode %d x %d pixels; scale the image down", r->path,
                        hp_crop_rows(band), hp_crop_columns(band));
     hp_pulse_beat(&r->o.pulse);
-    HP_TRY(b->decode(r, band, b->raster, err));
+    const hp_status s = b->decode(r, band, b->raster, err);
+    r->decoder_bytes = b->capacity + b->beside;
+    HP_TRY(s);
     b->held = *band;
     return HP_OK;
 }
 
-static void unpack(const uint32_t *from, size_t n, int32_t c, uint8_t *to) {
-    for (size_t i = 0; i < n; i++) {
-        *to++ = (uint8_t)from[i];
-        if (c == 1) continue;
-        *to++ = (uint8_t)(from[i] >> 8);
-        *to++ = (uint8_t)(from[i] >> 16);
-    }
-}
-
 hp_status hp_bands_rows(hp_bands *b, hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err) {
-    const size_t n = (size_t)hp_crop_columns(part);
+    const size_t pixel = hp_pixel_bytes(r->kept.c, r->kept.type), n = (size_t)hp_crop_columns(part) * pixel;
     for (int32_t y = part->y0; y < part->y1;) {
         const hp_crop line = {y, part->x0, y + 1, part->x1};
         if (!hp_crop_within(&line, &b->held)) {
             const hp_crop band = band_at(b, r, part, y);
             HP_TRY(decode_band(b, r, &band, err));
         }
-        for (; y < part->y1 && y < b->held.y1; y++, px += n * (size_t)r->kept.c)
-            unpack(b->raster + (size_t)(y - b->held.y0) * (size_t)hp_crop_columns(&b->held) +
-                       (part->x0 - b->held.x0),
-                   n, r->kept.c, px);
+        const size_t row = (size_t)hp_crop_columns(&b->held) * pixel,
+                     skip = (size_t)(part->x0 - b->held.x0) * pixel;
+        for (; y < part->y1 && y < b->held.y1; y++, px += n)
+            memcpy(px, b->raster + (size_t)(y - b->held.y0) * row + skip, n);
     }
     return HP_OK;
 }

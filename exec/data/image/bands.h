@@ -9,16 +9,17 @@ typedef struct hp_bands {
     int32_t rows, columns; /* size of a strip or tile: all begin at multiples of these */
     bool splittable;       /* any part of a strip can be decoded separately, at the cost of the rows above
                               it */
-    /* Decodes `band` to raster, dense. It begins at multiples of rows and columns, and ends at such multiples
-     * or with the image. */
-    hp_status (*decode)(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err);
-    hp_crop held;     /* the contents of raster; empty: nothing */
-    uint32_t *raster; /* 0xAABBGGRR, A ignored */
-    size_t capacity;  /* pixels */
+    /* Decodes `band` to raster, dense, the bands that are read alone. It begins at multiples of rows and columns, and ends at such
+     * multiples or with the image. */
+    hp_status (*decode)(hp_reader *r, const hp_crop *band, uint8_t *raster, hp_error *err);
+    hp_crop held;    /* the contents of raster; empty: nothing */
+    uint8_t *raster; /* as the reader's pixels */
+    size_t capacity; /* bytes */
+    size_t beside;   /* bytes that decode holds between its calls */
 } hp_bands;
 
-/* Rows and columns of `part`, dense, c (1: red only) channels. Errors: HP_EDATA (a strip of more than
- * HP_MAX_PIXELS, no memory), those of the callback. */
+/* Rows and columns of `part`, dense. Errors: HP_EDATA (a strip of more than HP_MAX_PIXELS or HP_MAX_BYTES, no memory), those of
+ * the callback. */
 hp_status hp_bands_rows(hp_bands *b, hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err);
 void hp_bands_free(hp_bands *b);
 

@@ -25,7 +25,8 @@ static void close_file(server *s, int32_t id) {
 /* If it is small and can be read; if it cannot, that is told when it is asked for. */
 static void read_small(server *s, hp_decoder_answer *a) {
     hp_reader *r = s->reader[a->id];
-    const int64_t bytes = (int64_t)a->h * a->w * a->c;
+    const int64_t pixel = (int64_t)hp_pixel_bytes(a->c, (hp_pixel_type)a->type),
+                  bytes = (int64_t)a->h * a->w * pixel;
     if (bytes > HP_DECODER_SMALL || bytes > (int64_t)s->room) return;
     if (r->kind->rows(r, &(hp_crop){0, 0, a->h, a->w}, s->px, NULL) != HP_OK) return;
     close_file(s, a->id);
@@ -33,14 +34,17 @@ static void read_small(server *s, hp_decoder_answer *a) {
 }
 
 static hp_status open_file(server *s, const hp_decoder_request *q, hp_decoder_answer *a, hp_error *err) {
-    const hp_reader_options o = {.mask = q->mask, .slide = q->slide, .level = q->level};
+    hp_reader_options o = {
+        .mask = q->mask, .slide = q->slide, .level = q->level, .channels = q->channels, .n_band = q->n_band};
+    memcpy(o.band, q->band, sizeof o.band);
     int id = 0;
     while (id < MOST_READERS && s->reader[id]) id++;
     HP_ASSERT(id < MOST_READERS);
     HP_TRY(hp_reader_open(q->path, &o, &s->reader[id], err));
     const hp_pixels size = hp_reader_size(s->reader[id]);
     a->id = id;
-    a->h = size.h, a->w = size.w, a->c = size.c;
+    a->h = size.h, a->w = size.w, a->c = size.c, a->type = (int32_t)size.type;
+    a->bands = hp_reader_bands(s->reader[id]), a->said = hp_reader_said(s->reader[id]);
     a->forward = hp_reader_is_sequential(s->reader[id]);
     a->decoder_bytes = (int64_t)s->reader[id]->decoder_bytes;
     if (!q->slide) read_small(s, a);
@@ -48,7 +52,8 @@ static hp_status open_file(server *s, const hp_decoder_request *q, hp_decoder_an
 }
 
 static hp_status read_rows(const server *s, hp_reader *r, const hp_crop *part, hp_error *err) {
-    const size_t bytes = (size_t)hp_crop_rows(part) * (size_t)hp_crop_columns(part) * (size_t)r->kept.c;
+    const size_t bytes =
+        (size_t)hp_crop_rows(part) * (size_t)hp_crop_columns(part) * hp_pixel_bytes(r->kept.c, r->kept.type);
     HP_ASSERT(bytes <= s->room);
     hp_confine_time(s->limits.cpu_s + (double)part->y1 * r->kept.w / s->limits.pixels_per_s);
     return r->kind->rows(r, part, s->px, err);

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
-/* Most bytes of pixels in one answer; more are asked for in several. At least one row: HP_MAX_SIDE x 3. */
+/* Most bytes of pixels in one answer, or one row; more are asked for in several. */
 enum { HP_DECODER_CHUNK = 32 << 20 };
 /* An image of at most so many bytes comes with the answer to open, and its file is closed: a question instead of three, each of which takes about as
  * long as it takes to decode a small image (docs/measurements.md). */
@@ -27,13 +27,14 @@ typedef struct hp_decoder_request {
     hp_crop part;     /* rows */
     double shrink;    /* level */
     int64_t room;
-    int32_t mask, slide, level; /* open: as hp_reader_options */
-    char path[PATH_MAX];        /* open */
+    int32_t mask, slide, level, channels, n_band, band[HP_MAX_BANDS]; /* open: as hp_reader_options */
+    char path[PATH_MAX];                                              /* open */
 } hp_decoder_request;
 
 typedef struct hp_decoder_answer {
-    int32_t status, id;       /* id -1: all pixels are there */
-    int32_t h, w, c, forward; /* open */
+    int32_t status, id;                    /* id -1: all pixels are there */
+    int32_t h, w, c, type, bands, forward; /* open */
+    uint32_t said;
     int32_t level;
     int64_t decoder_bytes; /* of the reader, now */
     char text[sizeof((hp_error *)NULL)->text];

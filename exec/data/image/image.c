@@ -37,11 +37,16 @@ static hp_status check_window(const hp_image *image, const hp_crop *want, const 
         return hp_fail(err, HP_EDATA,
                        "%s: %lld x %lld is more than %d pixels; take more tiles, or scale or split the image",
                        path, (long long)rows, (long long)columns, (int)HP_MAX_PIXELS);
+    const int64_t bytes = rows * columns * (int64_t)hp_pixel_bytes(image->c, image->type);
+    if (bytes > HP_MAX_BYTES)
+        return hp_fail(err, HP_EDATA,
+                       "%s: %lld x %lld x %d samples are more than %d bytes; take more tiles or fewer bands",
+                       path, (long long)rows, (long long)columns, image->c, (int)HP_MAX_BYTES);
     return HP_OK;
 }
 
 static size_t bytes_of(const hp_image *image, const hp_crop *w) {
-    return (size_t)hp_crop_rows(w) * (size_t)hp_crop_columns(w) * (size_t)image->c;
+    return (size_t)hp_crop_rows(w) * (size_t)hp_crop_columns(w) * hp_pixel_bytes(image->c, image->type);
 }
 
 hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path, hp_error *err) {
@@ -55,7 +60,7 @@ hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path
 /* Moves rows [w->y0, y1), cut to the window's columns, to the front: no row overwrites one not yet moved. */
 static void compact(hp_image *image, const hp_crop *w, int32_t y1) {
     const hp_crop *old = &image->window;
-    const size_t c = (size_t)image->c, n = (size_t)hp_crop_columns(w) * c,
+    const size_t c = hp_pixel_bytes(image->c, image->type), n = (size_t)hp_crop_columns(w) * c,
                  n_old = (size_t)hp_crop_columns(old) * c;
     for (int32_t y = w->y0; y < y1; y++)
         memmove(image->px + (size_t)(y - w->y0) * n,

@@ -1,18 +1,18 @@
-/* image.h - 8-bit images in memory, whole or in part, and their resampling. reader.h reads them from
- * files. */
+/* image.h - images in memory, whole or in part, and their resampling. reader.h reads them from files. */
 #ifndef HP_IMAGE_H
 #define HP_IMAGE_H
 
+#include "exec/data/image/samples.h"
 #include "plan/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limit on pixels held at a time: 16384 x 16384. Decoding takes up to 7 bytes per pixel, so a hostile header
- * costs at most 2 GB of address space. This limits a window: an image may have HP_MAX_SIDE rows and columns,
- * 2^40 pixels. */
-enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_SIDE = 1 << 20 };
+/* Limits on what is held at a time: 16384 x 16384 pixels of at most four bytes on average, so that a hostile header costs at most
+ * 2 GB of address space. They limit a window: an image may have HP_MAX_SIDE rows and columns, 2^40 pixels. */
+enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_BYTES = 1 << 30, HP_MAX_SIDE = 1 << 20 };
+enum { HP_MAX_BANDS = 256 /* that are read of an image: the most channels of a network's image */ };
 
 /* Rows [y0, y1) and columns [x0, x1). */
 typedef struct hp_crop {
@@ -21,9 +21,10 @@ typedef struct hp_crop {
 
 /* Borrowed pixels. */
 typedef struct hp_pixels {
-    int32_t h, w, c;   /* the whole image */
-    hp_crop window;    /* the part of it in px */
-    const uint8_t *px; /* (rows, columns, c) of the window, dense */
+    int32_t h, w, c;    /* the whole image */
+    hp_crop window;     /* the part of it in px */
+    const uint8_t *px;  /* (rows, columns, c) of the window, dense */
+    hp_pixel_type type; /* of px */
 } hp_pixels;
 
 /* Owned pixels; zero-initialise before the first use. */
@@ -31,8 +32,14 @@ typedef struct hp_image {
     int32_t h, w, c;
     hp_crop window;
     uint8_t *px;
-    size_t capacity;
+    size_t capacity; /* bytes */
+    hp_pixel_type type;
 } hp_image;
+
+/* Bytes of one pixel. */
+static inline size_t hp_pixel_bytes(int32_t c, hp_pixel_type type) {
+    return (size_t)c * hp_sample_bytes(type);
+}
 
 static inline int32_t hp_crop_rows(const hp_crop *w) {
     return w->y1 - w->y0;
@@ -44,18 +51,19 @@ static inline bool hp_crop_within(const hp_crop *in, const hp_crop *out) {
     return in->y0 >= out->y0 && in->y1 <= out->y1 && in->x0 >= out->x0 && in->x1 <= out->x1;
 }
 static inline hp_pixels hp_image_pixels(const hp_image *i) {
-    return (hp_pixels){i->h, i->w, i->c, i->window, i->px};
+    return (hp_pixels){i->h, i->w, i->c, i->window, i->px, i->type};
 }
 
 /* First pixel of the window in row y of the image. */
 static inline const uint8_t *hp_pixels_row(const hp_pixels *p, int32_t y) {
-    return p->px + (size_t)(y - p->window.y0) * (size_t)hp_crop_columns(&p->window) * (size_t)p->c;
+    return p->px +
+           (size_t)(y - p->window.y0) * (size_t)hp_crop_columns(&p->window) * hp_pixel_bytes(p->c, p->type);
 }
 
 /* Sets the size of the whole image. Errors: HP_EDATA (empty, a side above HP_MAX_SIDE), naming `path`. */
 hp_status hp_image_sizes(hp_image *image, int64_t h, int64_t w, int32_t c, const char *path, hp_error *err);
 /* Allocates memory for a window of it (NULL: all of it), reusing the allocation when it suffices. Errors:
- * HP_EDATA (more than HP_MAX_PIXELS, not within the image, no memory), naming `path`. */
+ * HP_EDATA (more than HP_MAX_PIXELS or HP_MAX_BYTES, not within the image, no memory), naming `path`. */
 hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path, hp_error *err);
 /* The same for a window that begins at or below the first row held: rows that both windows share are kept.
  * *from becomes the first row of the window that is missing; all are missing if the columns differ. */

@@ -58,17 +58,37 @@ static hp_status guarded(hp_reader *r, const step *s, hp_error *err) {
     return s->run(r, s, err);
 }
 
+/* Markers that are kept as far as they are read here: Exif's directory, and that there is a profile. */
+enum { EXIF = JPEG_APP0 + 1, PROFILE = JPEG_APP0 + 2, EXIF_KEPT = 0xffff, PROFILE_KEPT = 12 };
+
+static bool begins(jpeg_saved_marker_ptr m, int marker, const char *with, unsigned bytes) {
+    return m->marker == marker && m->data_length >= bytes && memcmp(m->data, with, bytes) == 0;
+}
+
+static void read_markers(const jpeg *p, hp_stored *s) {
+    for (jpeg_saved_marker_ptr m = p->d.marker_list; m; m = m->next) {
+        if (begins(m, EXIF, "Exif\0", 6) && !s->position)
+            s->position = hp_exif_orientation(m->data + 6, m->data_length - 6);
+        if (begins(m, PROFILE, "ICC_PROFILE", 12)) s->said |= HP_SAID_PROFILE;
+    }
+}
+
 static hp_status read_head(hp_reader *r, hp_error *err) {
     jpeg *p = r->self;
     rewind(p->file);
     jpeg_abort_decompress(&p->d);
     jpeg_stdio_src(&p->d, p->file);
+    jpeg_save_markers(&p->d, EXIF, EXIF_KEPT);
+    jpeg_save_markers(&p->d, PROFILE, PROFILE_KEPT);
     jpeg_read_header(&p->d, TRUE);
     if (p->d.jpeg_color_space == JCS_CMYK || p->d.jpeg_color_space == JCS_YCCK)
         return hp_fail(err, HP_EDATA, "%s: JPEG in CMYK; convert it to RGB", r->path);
     const bool grey = p->d.jpeg_color_space == JCS_GRAYSCALE;
     p->d.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
-    return hp_image_sizes(&r->kept, p->d.image_height, p->d.image_width, grey ? 1 : 3, r->path, err);
+    hp_stored s = {
+        .h = p->d.image_height, .w = p->d.image_width, .colour = grey ? 1 : 3, .bands = grey ? 1 : 3};
+    read_markers(p, &s);
+    return hp_reader_stores(r, &s, err);
 }
 
 static hp_status begin(hp_reader *r, const step *s, hp_error *err) {
@@ -79,7 +99,7 @@ static hp_status begin(hp_reader *r, const step *s, hp_error *err) {
     p->progress.progress_monitor = progress;
     p->d.progress = &p->progress;
     HP_TRY(read_head(r, err));
-    p->row = malloc((size_t)r->kept.w * (size_t)r->kept.c);
+    p->row = malloc((size_t)r->kept.w * (size_t)r->bands);
     return p->row ? HP_OK : hp_fail(err, HP_EDATA, "%s: no memory to decode it", r->path);
 }
 
@@ -100,10 +120,10 @@ static hp_status open_jpeg(hp_reader *r, hp_error *err) {
 static hp_status restart(hp_reader *r, hp_error *err) {
     jpeg *p = r->self;
     const hp_pixels was = hp_reader_size(r);
+    const int32_t bands = r->bands;
     p->running = false;
     HP_TRY(read_head(r, err));
-    if (r->kept.h != was.h || r->kept.w != was.w || r->kept.c != was.c) {
-        r->kept.h = was.h, r->kept.w = was.w, r->kept.c = was.c;
+    if (!hp_reader_is_still(r, &was, bands)) {
         return hp_fail(err, HP_EDATA, "%s: changed while it was read; leave the data alone during a run",
                        r->path);
     }
@@ -112,7 +132,7 @@ static hp_status restart(hp_reader *r, hp_error *err) {
                        "%s: progressive, so decoded whole, and more than %d pixels; save it as baseline JPEG",
                        r->path, (int)HP_MAX_PIXELS);
     if (jpeg_has_multiple_scans(&p->d))
-        r->decoder_bytes = sizeof(JCOEF) * (size_t)was.h * (size_t)was.w * (size_t)was.c;
+        r->decoder_bytes = sizeof(JCOEF) * (size_t)was.h * (size_t)was.w * (size_t)bands;
     jpeg_start_decompress(&p->d);
     p->running = true;
     return HP_OK;
@@ -123,13 +143,15 @@ static hp_status restart(hp_reader *r, hp_error *err) {
 static hp_status decode(hp_reader *r, const step *s, hp_error *err) {
     jpeg *p = r->self;
     const hp_crop *part = s->part;
-    const size_t c = (size_t)r->kept.c, n = (size_t)hp_crop_columns(part) * c;
+    const size_t n = (size_t)hp_crop_columns(part), to = n * (size_t)r->kept.c;
     if (!p->running || p->d.output_scanline > (JDIMENSION)part->y0) HP_TRY(restart(r, err));
     while (p->d.output_scanline < (JDIMENSION)part->y1) {
         const int32_t y = (int32_t)p->d.output_scanline;
         JSAMPROW row = p->row;
         jpeg_read_scanlines(&p->d, &row, 1);
-        if (y >= part->y0) memcpy(s->px + (size_t)(y - part->y0) * n, p->row + (size_t)part->x0 * c, n);
+        if (y >= part->y0)
+            hp_reader_pick(r, p->row + (size_t)part->x0 * (size_t)r->bands, n,
+                           s->px + (size_t)(y - part->y0) * to);
     }
     if (part->y1 < r->kept.h) return HP_OK;
     p->running = false;

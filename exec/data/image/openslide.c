@@ -44,18 +44,16 @@ static void find_background(slide *s) {
     for (int c = 0; c < 3; c++) s->background[c] = (uint32_t)(rgb >> (16 - 8 * c)) & 0xff;
 }
 
-/* Blends OpenSlide's premultiplied 0xAARRGGBB over the background, as 0xBBGGRR. */
-static uint32_t flatten(const slide *s, uint32_t px) {
+/* Blends OpenSlide's premultiplied 0xAARRGGBB over the background. */
+static void flatten(const slide *s, uint32_t px, uint8_t rgb[3]) {
     const uint32_t a = px >> 24;
-    uint32_t out = 0;
     for (int c = 0; c < 3; c++) {
         const uint32_t v = (px >> (16 - 8 * c) & 0xff) + ((255 - a) * s->background[c] + 127) / 255;
-        out |= (v < 255 ? v : 255) << 8 * c;
+        rgb[c] = (uint8_t)(v < 255 ? v : 255);
     }
-    return out;
 }
 
-static hp_status decode_tile(hp_reader *r, const hp_crop *tile, const hp_crop *band, uint32_t *raster,
+static hp_status decode_tile(hp_reader *r, const hp_crop *tile, const hp_crop *band, uint8_t *raster,
                              hp_error *err) {
     slide *s = r->self;
     const int32_t h = hp_crop_rows(tile), w = hp_crop_columns(tile);
@@ -63,14 +61,19 @@ static hp_status decode_tile(hp_reader *r, const hp_crop *tile, const hp_crop *b
                           r->o.level, w, h);
     if (openslide_get_error(s->file)) return fail_decode(r, err);
     for (int32_t y = 0; y < h; y++) {
-        uint32_t *to = raster + (size_t)(tile->y0 - band->y0 + y) * (size_t)hp_crop_columns(band) +
-                       (tile->x0 - band->x0);
-        for (int32_t x = 0; x < w; x++) to[x] = flatten(s, s->tile[(size_t)y * (size_t)w + (size_t)x]);
+        uint8_t *to = raster + ((size_t)(tile->y0 - band->y0 + y) * (size_t)hp_crop_columns(band) +
+                                (size_t)(tile->x0 - band->x0)) *
+                                   (size_t)r->kept.c;
+        for (int32_t x = 0; x < w; x++, to += r->kept.c) {
+            uint8_t rgb[3];
+            flatten(s, s->tile[(size_t)y * (size_t)w + (size_t)x], rgb);
+            hp_reader_pick(r, rgb, 1, to);
+        }
     }
     return HP_OK;
 }
 
-static hp_status decode_band(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err) {
+static hp_status decode_band(hp_reader *r, const hp_crop *band, uint8_t *raster, hp_error *err) {
     const slide *s = r->self;
     for (int32_t x = band->x0; x < band->x1; x += s->bands.columns) {
         const int32_t x1 = band->x1 - x < s->bands.columns ? band->x1 : x + s->bands.columns;
@@ -88,7 +91,12 @@ static hp_status open_level(hp_reader *r, hp_error *err) {
         return hp_fail(err, HP_EDATA, "%s: level %d; it has levels 0 to %d", r->path, level, levels - 1);
     int64_t w = 0, h = 0;
     openslide_get_level_dimensions(s->file, level, &w, &h);
-    HP_TRY(hp_image_sizes(&r->kept, h, w, 3, r->path, err));
+    const char *icc = openslide_get_property_value(s->file, "openslide.icc-size"); /* of OpenSlide 4 */
+    HP_TRY(hp_reader_stores(
+        r,
+        &(hp_stored){
+            .h = h, .w = w, .bands = 3, .colour = 3, .said = icc && atoll(icc) > 0 ? HP_SAID_PROFILE : 0},
+        err));
     s->shrink = openslide_get_level_downsample(s->file, level);
     find_background(s);
     s->bands = (hp_bands){.rows = tile_side(s, level, "height"),

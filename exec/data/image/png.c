@@ -1,7 +1,7 @@
 /* png.c - PNG through libpng, row by row. libpng's error exit jumps back into guarded() and nowhere else.
  *
- * Pixels: every PNG type becomes 8-bit grey or RGB; gamma chunks are ignored, as in Pillow. Masks: the stored
- * values, which are grey levels or palette indices. */
+ * Pixels: grey or RGB of 8 or 16 bits, with alpha as one more band, which tRNS is too; gamma chunks are ignored, as in Pillow.
+ * Masks: the stored values, which are grey levels or palette indices. */
 #include "exec/data/image/reader_kind.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ typedef struct png {
     FILE *file;
     jmp_buf escape;
     char text[160];
-    uint8_t *row;   /* one row, all channels and columns */
+    uint8_t *row;   /* one row, all bands and columns */
     uint8_t *whole; /* all rows of an interlaced file */
     int32_t next;   /* row that libpng returns next; -1: it must restart */
     bool interlaced;
@@ -48,6 +48,20 @@ static hp_status guarded(hp_reader *r, const step *s, hp_error *err) {
     return s->run(r, s, err);
 }
 
+static uint32_t said_of(const png *p) {
+    uint32_t said = png_get_valid(p->png, p->info, PNG_INFO_iCCP) ? HP_SAID_PROFILE : 0;
+    if (png_get_color_type(p->png, p->info) & PNG_COLOR_MASK_ALPHA ||
+        png_get_valid(p->png, p->info, PNG_INFO_tRNS))
+        said |= HP_SAID_ALPHA;
+    return said;
+}
+
+static int32_t position_of(const png *p) {
+    png_uint_32 bytes = 0;
+    png_bytep exif = NULL;
+    return png_get_eXIf_1(p->png, p->info, &bytes, &exif) && exif ? hp_exif_orientation(exif, bytes) : 0;
+}
+
 static hp_status read_head(hp_reader *r, hp_error *err) {
     png *p = r->self;
     rewind(p->file);
@@ -58,23 +72,27 @@ static hp_status read_head(hp_reader *r, hp_error *err) {
     if (r->o.mask && (bits > 8 || (type != PNG_COLOR_TYPE_GRAY && type != PNG_COLOR_TYPE_PALETTE)))
         return hp_fail(err, HP_EDATA, "%s: a mask of %d-bit %s; make it 8-bit grey, one class per value",
                        r->path, bits, type & PNG_COLOR_MASK_COLOR ? "colour" : "grey or with alpha");
-    const int c = !r->o.mask && type & PNG_COLOR_MASK_COLOR ? 3 : 1;
-    return hp_image_sizes(&r->kept, png_get_image_height(p->png, p->info),
-                          png_get_image_width(p->png, p->info), c, r->path, err);
+    const bool colour = !r->o.mask && type & PNG_COLOR_MASK_COLOR;
+    hp_stored s = {.h = png_get_image_height(p->png, p->info),
+                   .w = png_get_image_width(p->png, p->info),
+                   .type = bits == 16 ? HP_SAMPLE_U16 : HP_SAMPLE_U8,
+                   .colour = colour ? 3 : 1,
+                   .said = r->o.mask ? 0 : said_of(p),
+                   .position = position_of(p)};
+    s.bands = s.colour + (s.said & HP_SAID_ALPHA ? 1 : 0);
+    return hp_reader_stores(r, &s, err);
 }
 
-/* Sets libpng's transformations: one byte per channel. */
+/* Sets libpng's transformations: whole bytes of the machine's order. */
 static void set_transforms(hp_reader *r) {
     png *p = r->self;
-    if (r->o.mask) {
+    if (r->o.mask)
         png_set_packing(p->png);
-    } else {
-        png_set_scale_16(p->png); /* rounds 16-bit samples to 8 bits */
-        png_set_palette_to_rgb(p->png);
-        if (png_get_color_type(p->png, p->info) == PNG_COLOR_TYPE_GRAY)
-            png_set_expand_gray_1_2_4_to_8(p->png);
-        png_set_strip_alpha(p->png);
-    }
+    else
+        png_set_expand(p->png); /* palettes to RGB, grey of fewer bits to 8, tRNS to alpha */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (r->kept.type == HP_SAMPLE_U16) png_set_swap(p->png);
+#endif
     p->interlaced = png_set_interlace_handling(p->png) > 1;
     png_read_update_info(p->png, p->info);
 }
@@ -105,6 +123,11 @@ static hp_status open_png(hp_reader *r, hp_error *err) {
 
 /* --- rows --- */
 
+/* Of the file's, all bands. */
+static size_t pixel_bytes(const hp_reader *r) {
+    return hp_pixel_bytes(r->bands, r->kept.type);
+}
+
 static hp_status no_memory(const hp_reader *r, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: no memory to decode it", r->path);
 }
@@ -113,17 +136,17 @@ static hp_status no_memory(const hp_reader *r, hp_error *err) {
 static hp_status restart(hp_reader *r, hp_error *err) {
     png *p = r->self;
     const hp_pixels was = hp_reader_size(r);
+    const int32_t bands = r->bands;
     renew(p);
     p->next = -1;
     HP_TRY(read_head(r, err));
     set_transforms(r);
-    if (r->kept.h != was.h || r->kept.w != was.w || r->kept.c != was.c) {
-        r->kept.h = was.h, r->kept.w = was.w, r->kept.c = was.c;
+    if (!hp_reader_is_still(r, &was, bands)) {
         return hp_fail(err, HP_EDATA, "%s: changed while it was read; leave the data alone during a run",
                        r->path);
     }
     const size_t bytes = png_get_rowbytes(p->png, p->info);
-    HP_ASSERT(bytes == (size_t)was.w * (size_t)was.c);
+    HP_ASSERT(bytes == (size_t)was.w * pixel_bytes(r));
     if (!p->row) p->row = malloc(bytes);
     if (!p->row) return no_memory(r, err);
     p->next = 0;
@@ -133,10 +156,11 @@ static hp_status restart(hp_reader *r, hp_error *err) {
 static hp_status read_interlaced(hp_reader *r, hp_error *err) {
     png *p = r->self;
     const hp_pixels size = hp_reader_size(r);
-    const size_t bytes = (size_t)size.w * (size_t)size.c;
-    if ((int64_t)size.h * size.w > HP_MAX_PIXELS)
-        return hp_fail(err, HP_EDATA, "%s: interlaced, so read whole, and more than %d pixels; save it plain",
-                       r->path, (int)HP_MAX_PIXELS);
+    const size_t bytes = (size_t)size.w * pixel_bytes(r);
+    if ((int64_t)size.h * size.w > HP_MAX_PIXELS || (size_t)size.h * bytes > HP_MAX_BYTES)
+        return hp_fail(err, HP_EDATA,
+                       "%s: interlaced, so read whole, and more than %d pixels or %d bytes; save it plain",
+                       r->path, (int)HP_MAX_PIXELS, (int)HP_MAX_BYTES);
     if (!p->whole) p->whole = malloc((size_t)size.h * bytes);
     if (!p->whole) return no_memory(r, err);
     r->decoder_bytes = (size_t)size.h * bytes;
@@ -154,7 +178,7 @@ static hp_status read_interlaced(hp_reader *r, hp_error *err) {
 /* The file's next row up to the end of the part. */
 static const uint8_t *next_row(const hp_reader *r, int32_t y) {
     png *p = r->self;
-    if (p->interlaced) return p->whole + (size_t)y * (size_t)r->kept.w * (size_t)r->kept.c;
+    if (p->interlaced) return p->whole + (size_t)y * (size_t)r->kept.w * pixel_bytes(r);
     hp_pulse_beat(&r->o.pulse);
     png_read_row(p->png, p->row, NULL);
     p->next = y + 1;
@@ -164,12 +188,14 @@ static const uint8_t *next_row(const hp_reader *r, int32_t y) {
 static hp_status decode(hp_reader *r, const step *s, hp_error *err) {
     png *p = r->self;
     const hp_crop *part = s->part;
-    const size_t c = (size_t)r->kept.c, n = (size_t)hp_crop_columns(part) * c;
+    const size_t n = (size_t)hp_crop_columns(part), to = n * hp_pixel_bytes(r->kept.c, r->kept.type);
     if (p->next < 0 || (p->next > part->y0 && !p->interlaced)) HP_TRY(restart(r, err));
     if (p->interlaced && p->next == 0) HP_TRY(read_interlaced(r, err));
     for (int32_t y = p->interlaced ? part->y0 : p->next; y < part->y1; y++) {
         const uint8_t *row = next_row(r, y);
-        if (y >= part->y0) memcpy(s->px + (size_t)(y - part->y0) * n, row + (size_t)part->x0 * c, n);
+        if (y >= part->y0)
+            hp_reader_pick(r, row + (size_t)part->x0 * pixel_bytes(r), n,
+                           s->px + (size_t)(y - part->y0) * to);
     }
     if (p->interlaced || part->y1 < r->kept.h) return HP_OK;
     p->next = -1;

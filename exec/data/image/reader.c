@@ -95,7 +95,7 @@ hp_status hp_reader_open(const char *path, const hp_reader_options *o, hp_reader
         hp_reader_close(r);
         return s;
     }
-    *out = r;
+    *out = hp_reader_upright(r);
     return HP_OK;
 }
 
@@ -108,7 +108,15 @@ void hp_reader_close(hp_reader *r) {
 }
 
 hp_pixels hp_reader_size(const hp_reader *r) {
-    return (hp_pixels){.h = r->kept.h, .w = r->kept.w, .c = r->kept.c};
+    return (hp_pixels){.h = r->kept.h, .w = r->kept.w, .c = r->kept.c, .type = r->kept.type};
+}
+
+uint32_t hp_reader_said(const hp_reader *r) {
+    return r->said;
+}
+
+int32_t hp_reader_bands(const hp_reader *r) {
+    return r->bands;
 }
 
 size_t hp_reader_bytes(const hp_reader *r) {
@@ -128,7 +136,7 @@ static hp_status slide(hp_reader *r, const hp_crop *window, hp_error *err) {
     hp_image *kept = &r->kept;
     hp_crop part = *window;
     HP_TRY(hp_image_move(kept, window, r->path, &part.y0, err));
-    const size_t row = (size_t)hp_crop_columns(window) * (size_t)kept->c;
+    const size_t row = (size_t)hp_crop_columns(window) * hp_pixel_bytes(kept->c, kept->type);
     const hp_status s = part.y0 < part.y1
                             ? r->kind->rows(r, &part, kept->px + (size_t)(part.y0 - window->y0) * row, err)
                             : HP_OK;
@@ -153,7 +161,8 @@ static hp_status read_once(const char *path, const hp_reader_options *o, bool he
     HP_TRY(hp_reader_open(path, o, &r, err));
     const hp_image own = *image;
     const hp_pixels size = hp_reader_size(r);
-    r->kept = (hp_image){.px = own.px, .capacity = own.capacity, .h = size.h, .w = size.w, .c = size.c};
+    r->kept = (hp_image){
+        .px = own.px, .capacity = own.capacity, .h = size.h, .w = size.w, .c = size.c, .type = size.type};
     const hp_status s = head ? HP_OK : hp_reader_window(r, window, &view, err);
     *image = r->kept;
     r->kept = (hp_image){0};

@@ -5,9 +5,8 @@
  * pass decodes every row once. Moving up restarts PNG and JPEG from their first row, as does reading columns
  * that earlier rows were not read with.
  *
- * Memory: the last window; one row of strips or tiles across it at four bytes per pixel (TIFF, slides); for
- * interlaced PNG and progressive JPEG, whose rows are complete only at the end, the whole image, at most
- * HP_MAX_PIXELS. */
+ * Memory: the last window; one row of strips or tiles across it (TIFF, slides); for interlaced PNG and progressive JPEG, whose rows
+ * are complete only at the end, and for images that their file wants turned, the whole image, at most HP_MAX_PIXELS and HP_MAX_BYTES. */
 #ifndef HP_READER_H
 #define HP_READER_H
 
@@ -23,17 +22,38 @@ typedef struct hp_reader_options {
     int32_t level;       /* of a slide; 0 is the largest */
     hp_pulse pulse;      /* with every row, or piece that is decoded at once */
     hp_decoder *decoder; /* that reads the file (decoder.h); NULL: this process */
+    int32_t channels; /* that the network takes, which decides what of many bands is read; 0: nobody knows */
+    int32_t n_band;   /* --bands: only these are read, in this order; 0: see hp_reader_open */
+    int32_t band[HP_MAX_BANDS]; /* from 1 on */
 } hp_reader_options;
 
+/* What a reader changes, or leaves out: bits of hp_reader_said. */
+enum {
+    HP_SAID_ALPHA = 1 << 0,      /* alpha is left out */
+    HP_SAID_MULTIPLIED = 1 << 1, /* colours stay multiplied by the alpha (TIFF's associated alpha) */
+    HP_SAID_BAND = 1 << 2,       /* a band beside the colour is left out */
+    HP_SAID_PROFILE = 1 << 3,    /* a colour profile is not applied */
+    HP_SAID_TURNED = 1 << 4,     /* turned or mirrored, as the file wants it */
+    HP_SAID_PAGES = 1 << 5,      /* pages after the first are not read */
+    HP_SAID_SCALED = 1 << 6,     /* floats that are made of integers, divided by their largest */
+    HP_SAID_CONVERTED = 1 << 7,  /* another colour space became RGB of 8 bits */
+    HP_SAID_ROUNDED = 1 << 8,    /* 64-bit floats, or 32-bit integers, became 32-bit floats */
+    HP_SAID_ALL = (1 << 9) - 1
+};
+
 /* Chooses the format by the name's suffix for slides (OpenSlide's formats except TIFF), otherwise by the
- * first bytes: PNG, JPEG or TIFF (first page), 8 or 16 bits per channel (16 become 8). c is 1 for grey files
- * and 3 for all others; an alpha channel is dropped, in slides blended over their background. NULL options:
- * all zero. Errors: HP_EDATA with path, reason and fix; HP_EUNAVAIL for a slide in a build without
+ * first bytes: PNG, JPEG or TIFF (first page). Samples are as wide as the file's (samples.h). c is the number of bands that are
+ * read (reader_kind.h); slides' alpha is blended over their background. NULL options: all zero. Errors: HP_EDATA with path, reason and fix; HP_EUNAVAIL for a slide in a build without
  * OpenSlide; the decoder's, here and with every window. */
 hp_status hp_reader_open(const char *path, const hp_reader_options *o, hp_reader **r, hp_error *err);
 void hp_reader_close(hp_reader *r); /* NULL is fine */
 
-/* h, w and c. */
+/* HP_SAID_ of the open file. */
+uint32_t hp_reader_said(const hp_reader *r);
+/* How many bands the file has. */
+int32_t hp_reader_bands(const hp_reader *r);
+
+/* h, w, c and type. */
 hp_pixels hp_reader_size(const hp_reader *r);
 
 /* Pixels of at least that window (NULL: all), valid until the next call. Errors: HP_EDATA (damaged, more than

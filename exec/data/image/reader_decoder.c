@@ -33,8 +33,13 @@ static hp_status ask(hp_reader *r, hp_decoder_request *q, hp_decoder_answer *a, 
 
 static hp_status open_there(hp_reader *r, hp_decoder_answer *a, hp_error *err) {
     remote *m = r->self;
-    hp_decoder_request q = {
-        .verb = HP_DECODER_OPEN, .mask = r->o.mask, .slide = r->o.slide, .level = r->o.level};
+    hp_decoder_request q = {.verb = HP_DECODER_OPEN,
+                            .mask = r->o.mask,
+                            .slide = r->o.slide,
+                            .level = r->o.level,
+                            .channels = r->o.channels,
+                            .n_band = r->o.n_band};
+    memcpy(q.band, r->o.band, sizeof q.band);
     if (strlen(r->path) >= sizeof q.path)
         return hp_fail(err, HP_EDATA, "%s: a path of %zu bytes or more; give a shorter one", r->path,
                        sizeof q.path);
@@ -48,7 +53,8 @@ static hp_status open_there(hp_reader *r, hp_decoder_answer *a, hp_error *err) {
 
 /* The window is the whole image from now on: nothing more is asked. */
 static hp_status keep_small(hp_reader *r, hp_error *err) {
-    const int64_t bytes = (int64_t)r->kept.h * r->kept.w * r->kept.c;
+    const int64_t pixel = (int64_t)hp_pixel_bytes(r->kept.c, r->kept.type),
+                  bytes = (int64_t)r->kept.h * r->kept.w * pixel;
     if (bytes > HP_DECODER_SMALL) return fail_nonsense(r, err);
     HP_TRY(hp_image_room(&r->kept, NULL, r->path, err));
     memcpy(r->kept.px, hp_decoder_room(r->o.decoder, HP_DECODER_SMALL), (size_t)bytes);
@@ -60,8 +66,12 @@ static hp_status open_remote(hp_reader *r, hp_error *err) {
     r->self = hp_zeroed(1, sizeof(remote));
     ((remote *)r->self)->generation = -2;
     HP_TRY(open_there(r, &a, err));
-    if (a.c != 1 && a.c != 3) return fail_nonsense(r, err);
+    if (a.c < 1 || a.c > HP_MAX_BANDS || a.bands < 1 || a.type < 0 || a.type >= HP_SAMPLES)
+        return fail_nonsense(r, err);
     r->forward = a.forward;
+    r->bands = a.bands;
+    r->said = a.said & HP_SAID_ALL;
+    r->kept.type = (hp_pixel_type)a.type;
     HP_TRY(hp_image_sizes(&r->kept, a.h, a.w, a.c, r->path, err));
     return a.id < 0 ? keep_small(r, err) : HP_OK;
 }
@@ -71,7 +81,8 @@ static hp_status reopen(hp_reader *r, hp_error *err) {
     hp_decoder_answer a;
     if (((remote *)r->self)->generation == hp_decoder_generation(r->o.decoder)) return HP_OK;
     HP_TRY(open_there(r, &a, err));
-    if (a.h == r->kept.h && a.w == r->kept.w && a.c == r->kept.c) return HP_OK;
+    const hp_image *k = &r->kept;
+    if (a.h == k->h && a.w == k->w && a.c == k->c && a.type == (int32_t)k->type) return HP_OK;
     return hp_fail(err, HP_EDATA, "%s: changed while it was read; leave the data alone during a run",
                    r->path);
 }
@@ -81,8 +92,9 @@ static int32_t least(int32_t a, int32_t b) {
 }
 
 static hp_status rows(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err) {
-    const size_t row = (size_t)hp_crop_columns(part) * (size_t)r->kept.c;
-    const int32_t most = (int32_t)(HP_DECODER_CHUNK / row), at_once = least(most, hp_crop_rows(part));
+    const size_t row = (size_t)hp_crop_columns(part) * hp_pixel_bytes(r->kept.c, r->kept.type);
+    const int32_t most = row < HP_DECODER_CHUNK ? (int32_t)(HP_DECODER_CHUNK / row) : 1,
+                  at_once = least(most, hp_crop_rows(part));
     hp_decoder_answer a;
     HP_TRY(reopen(r, err));
     if (((remote *)r->self)->id < 0) return fail_nonsense(r, err);

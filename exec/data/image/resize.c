@@ -1,5 +1,5 @@
 /* resize.c - antialiased bilinear resampling as in Pillow's ImagingResample, in float with one rounding at
- * the end: first every output row as a weighted sum of source rows, then every pixel along the row. A pixel
+ * the end, and none of samples that are floats: first every output row as a weighted sum of source rows, then every pixel along the row. A pixel
  * depends only on its own weights, in a fixed order, so every window of the result has the same values. */
 #include "exec/data/image/image.h"
 
@@ -84,26 +84,41 @@ static bool axis_set_weights(axis *a, const scale *s, int32_t from, int32_t to) 
 
 /* row = weighted sum of the source rows for row k of the axis, columns [x0, x1). */
 static void mix_rows(const hp_pixels *source, const hp_crop *need, const axis *rows, int32_t k, float *row) {
-    const size_t c = (size_t)source->c, n = (size_t)hp_crop_columns(need) * c,
-                 skip = (size_t)(need->x0 - source->window.x0) * c;
+    const size_t n = (size_t)hp_crop_columns(need) * (size_t)source->c,
+                 skip = (size_t)(need->x0 - source->window.x0) * hp_pixel_bytes(source->c, source->type);
     memset(row, 0, n * sizeof *row);
     for (int32_t i = 0; i < rows->count[k]; i++) {
-        const uint8_t *from = hp_pixels_row(source, rows->first[k] + i) + skip;
+        const void *from = hp_pixels_row(source, rows->first[k] + i) + skip;
         const float weight = rows->weight[(size_t)k * (size_t)rows->taps + (size_t)i];
-        for (size_t e = 0; e < n; e++) row[e] += weight * (float)from[e];
+        if (weight == 0) continue; /* times infinity it would be no number */
+        if (source->type == HP_SAMPLE_U8)
+            for (size_t e = 0; e < n; e++) row[e] += weight * (float)((const uint8_t *)from)[e];
+        else if (source->type == HP_SAMPLE_U16)
+            for (size_t e = 0; e < n; e++) row[e] += weight * (float)((const uint16_t *)from)[e];
+        else
+            for (size_t e = 0; e < n; e++) row[e] += weight * ((const float *)from)[e];
     }
+}
+
+/* Integers are rounded half up, as the sum began at a half: the weights are not negative and sum to one. */
+static void put(float sum, hp_pixel_type type, void *out, size_t at) {
+    if (type == HP_SAMPLE_U8) ((uint8_t *)out)[at] = (uint8_t)fminf(sum, 255.0f);
+    if (type == HP_SAMPLE_U16) ((uint16_t *)out)[at] = (uint16_t)fminf(sum, 65535.0f);
+    if (type == HP_SAMPLE_F32) ((float *)out)[at] = sum;
 }
 
 /* `row` begins at column x0 of the source. */
 static void mix_columns(const float *row, int32_t x0, const axis *columns, int32_t n, int32_t c,
-                        uint8_t *out) {
+                        hp_pixel_type type, void *out) {
+    size_t at = 0;
     for (int32_t k = 0; k < n; k++) {
         const float *weight = columns->weight + (size_t)k * (size_t)columns->taps;
         const float *from = row + (size_t)(columns->first[k] - x0) * (size_t)c;
         for (int32_t j = 0; j < c; j++) {
-            float sum = 0.5f; /* rounds half up; the weights are not negative and sum to one */
-            for (int32_t i = 0; i < columns->count[k]; i++) sum += weight[i] * from[i * c + j];
-            *out++ = (uint8_t)fminf(sum, 255.0f);
+            float sum = type == HP_SAMPLE_F32 ? 0 : 0.5f;
+            for (int32_t i = 0; i < columns->count[k]; i++)
+                if (weight[i] != 0) sum += weight[i] * from[i * c + j];
+            put(sum, type, out, at++);
         }
     }
 }
@@ -111,13 +126,13 @@ static void mix_columns(const float *row, int32_t x0, const axis *columns, int32
 /* --- by bands of the result, which limits how much of the source is held --- */
 
 /* Limit on source pixels for a band of several rows. */
-enum { BAND_PIXELS = 1 << 22, MAX_CHANNELS = 4 };
+enum { BAND_PIXELS = 1 << 22 };
 
 typedef struct work {
     const hp_resize *r;
     const hp_pixel_source *source;
     axis rows, columns;
-    float *row; /* all needed columns, MAX_CHANNELS each */
+    float *row; /* all needed columns */
 } work;
 
 /* End of the band of the result that begins at row y. */
@@ -136,15 +151,17 @@ static hp_status resize_band(work *w, const hp_crop *out, const hp_crop *band, h
     const int32_t n = hp_crop_columns(band);
     hp_pixels view;
     HP_TRY(w->source->get(w->source->self, &need, &view, err));
-    HP_ASSERT(view.c <= MAX_CHANNELS);
     if (band->y0 == out->y0) {
+        image->type = view.type;
+        w->row = malloc((size_t)hp_crop_columns(&need) * (size_t)view.c * sizeof *w->row);
+        if (!w->row) return hp_fail(err, HP_EDATA, "no memory to resize %d x %d pixels", w->r->h, w->r->w);
         HP_TRY(hp_image_sizes(image, w->r->out_h, w->r->out_w, view.c, "resized image", err));
         HP_TRY(hp_image_room(image, out, "resized image", err));
     }
     for (int32_t k = band->y0 - out->y0; k < band->y1 - out->y0; k++) {
         mix_rows(&view, &need, &w->rows, k, w->row);
-        mix_columns(w->row, need.x0, &w->columns, n, view.c,
-                    image->px + (size_t)k * (size_t)n * (size_t)view.c);
+        mix_columns(w->row, need.x0, &w->columns, n, view.c, view.type,
+                    image->px + (size_t)k * (size_t)n * hp_pixel_bytes(view.c, view.type));
     }
     return HP_OK;
 }
@@ -152,11 +169,9 @@ static hp_status resize_band(work *w, const hp_crop *out, const hp_crop *band, h
 hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source, const hp_crop *out,
                                hp_image *image, hp_error *err) {
     const scale along_h = rows_of(r), along_w = columns_of(r);
-    const hp_crop need = hp_resize_need(r, out);
     work w = {.r = r, .source = source};
-    w.row = malloc((size_t)hp_crop_columns(&need) * MAX_CHANNELS * sizeof *w.row);
     hp_status s = HP_OK;
-    if (!w.row || !axis_set_weights(&w.rows, &along_h, out->y0, out->y1) ||
+    if (!axis_set_weights(&w.rows, &along_h, out->y0, out->y1) ||
         !axis_set_weights(&w.columns, &along_w, out->x0, out->x1))
         s = hp_fail(err, HP_EDATA, "no memory to resize %d x %d pixels", r->h, r->w);
     for (int32_t y = out->y0, end; s == HP_OK && y < out->y1; y = end) {

@@ -1,25 +1,11 @@
-/* tiff.c - TIFF and BigTIFF through libtiff's RGBA reader: strips, tiles and every compression libtiff
- * supports; the first page. Only the strips or tiles that a window overlaps are decoded, one row of them at a
- * time. Error handlers and the limit on one allocation are set per file, so that the process's handlers stay
- * unchanged (libtiff >= 4.5). */
-#include "exec/data/image/bands.h"
+/* tiff.c - TIFF and BigTIFF through libtiff: strips, tiles and every compression libtiff supports; the first page. Grey, RGB, palettes
+ * and any number of bands are read as they are stored (tiff_rows.c); YCbCr, CMYK, CIE L*a*b* and SGI's LogLuv become RGB of 8 bits
+ * by libtiff's RGBA interface. Only the strips or tiles that a window overlaps are decoded, one row of them at a time. Error
+ * handlers and the limit on one allocation are set per file, so that the process's handlers stay unchanged (libtiff >= 4.5). */
+#include "exec/data/image/tiff.h"
 
 #include <stdarg.h>
 #include <string.h>
-
-#include <tiffio.h>
-
-/* Largest single allocation by libtiff (a strip or tile): the limit of the raster, four bytes per pixel. */
-enum { TIFF_ALLOC_MAX = 1 << 30 };
-
-typedef struct tiff {
-    TIFF *file;
-    TIFFOpenOptions *options;
-    TIFFRGBAImage rgba;
-    bool begun; /* rgba is initialised */
-    hp_bands bands;
-    char text[1024]; /* libtiff's first error message */
-} tiff;
 
 static int keep_error(TIFF *tif, void *text, const char *module, const char *fmt, va_list ap) {
     (void)tif;
@@ -38,73 +24,205 @@ static int drop_warning(TIFF *tif, void *text, const char *module, const char *f
 }
 
 static hp_status fail_decode(const hp_reader *r, hp_error *err) {
-    const tiff *t = r->self;
-    return hp_fail(err, HP_EDATA, "%s: libtiff: %.256s; replace the file", r->path, t->text);
+    const hp_tiff *t = r->self;
+    return hp_fail(err, HP_EDATA, "%s: libtiff: %.256s; replace the file", r->path,
+                   *t->text ? t->text : "no pixels");
 }
 
-static uint16_t photometric(TIFF *file) {
-    uint16_t value = PHOTOMETRIC_RGB;
-    TIFFGetField(file, TIFFTAG_PHOTOMETRIC, &value);
-    return value;
+static uint16_t number(const hp_tiff *t, uint32_t tag, uint16_t otherwise) {
+    uint16_t value = otherwise;
+    return TIFFGetFieldDefaulted(t->file, tag, &value) ? value : otherwise;
 }
 
-static bool is_grey(TIFF *file) {
-    const uint16_t p = photometric(file);
-    return p == PHOTOMETRIC_MINISBLACK || p == PHOTOMETRIC_MINISWHITE;
+/* --- what is stored --- */
+
+static uint16_t photometric(const hp_tiff *t, int32_t bands) {
+    return number(t, TIFFTAG_PHOTOMETRIC, bands >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+}
+
+/* Is there a conversion that libtiff's RGBA interface makes, or a compression that is decoded there alone? */
+static bool needs_conversion(const hp_tiff *t, uint16_t colours) {
+    const uint16_t c = number(t, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+    return colours == PHOTOMETRIC_YCBCR || colours == PHOTOMETRIC_SEPARATED ||
+           colours == PHOTOMETRIC_CIELAB || colours == PHOTOMETRIC_LOGL || colours == PHOTOMETRIC_LOGLUV ||
+           c == COMPRESSION_OJPEG || c == COMPRESSION_JBIG;
+}
+
+static uint32_t said_of(const hp_tiff *t, int32_t bands, int32_t colour) {
+    uint16_t n = 0, *kind = NULL;
+    uint32_t said = 0, bytes = 0;
+    void *profile = NULL;
+    TIFFGetFieldDefaulted(t->file, TIFFTAG_EXTRASAMPLES, &n, &kind);
+    if (bands == colour + 1 && n == 1 && kind[0] != EXTRASAMPLE_UNSPECIFIED)
+        said |= HP_SAID_ALPHA | (kind[0] == EXTRASAMPLE_ASSOCALPHA ? HP_SAID_MULTIPLIED : 0u);
+    if (TIFFGetField(t->file, TIFFTAG_ICCPROFILE, &bytes, &profile) && bytes > 0) said |= HP_SAID_PROFILE;
+    if (!TIFFLastDirectory(t->file)) said |= HP_SAID_PAGES;
+    return said;
+}
+
+static hp_status fail_kind(const hp_reader *r, const char *what, hp_error *err) {
+    return hp_fail(err, HP_EDATA, "%s: TIFF of %s; convert it to grey or RGB of 8 or 16 bits, or to float",
+                   r->path, what);
+}
+
+/* Maps of 8-bit numbers, which some programs write, have none above 255. */
+static void find_shift(hp_tiff *t) {
+    t->map_shift = 0;
+    for (int k = 0; k < 3; k++)
+        for (int v = 0; v < 1 << t->bits; v++)
+            if (t->colour[k][v] > 255) t->map_shift = 8;
+}
+
+static hp_status find_samples(hp_reader *r, hp_stored *s, uint16_t colours, hp_error *err) {
+    hp_tiff *t = r->self;
+    const int32_t format = number(t, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+    char what[96];
+    t->samples = hp_tiff_samples_of(t->bits, format);
+    snprintf(what, sizeof what, "%d-bit %s samples", t->bits,
+             format == SAMPLEFORMAT_INT      ? "signed"
+             : format == SAMPLEFORMAT_IEEEFP ? "float"
+             : format == SAMPLEFORMAT_UINT   ? "unsigned"
+                                             : "complex or undefined");
+    if (!t->samples) return fail_kind(r, what, err);
+    t->inverse = colours == PHOTOMETRIC_MINISWHITE;
+    if (t->inverse && t->samples->type == HP_SAMPLE_F32)
+        return fail_kind(r, "float or signed samples whose least is white", err);
+    t->map = colours == PHOTOMETRIC_PALETTE;
+    if (t->map && (t->bits > 8 || t->samples->type != HP_SAMPLE_U8 || s->bands != 1 ||
+                   !TIFFGetField(t->file, TIFFTAG_COLORMAP, &t->colour[0], &t->colour[1], &t->colour[2])))
+        return fail_kind(r, "a palette of other than one band of 1, 2, 4 or 8 bits", err);
+    if (t->map) find_shift(t), s->bands = 3;
+    s->type = t->samples->type;
+    if (t->samples->scaled) s->said |= HP_SAID_SCALED;
+    if (t->samples->rounded) s->said |= HP_SAID_ROUNDED;
+    return HP_OK;
+}
+
+/* Sets what is stored, and how it is read. */
+static hp_status find_layout(hp_reader *r, hp_stored *s, hp_error *err) {
+    hp_tiff *t = r->self;
+    s->bands = number(t, TIFFTAG_SAMPLESPERPIXEL, 1);
+    t->bits = number(t, TIFFTAG_BITSPERSAMPLE, 1);
+    t->planes = s->bands > 1 && number(t, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
+    const uint16_t colours = photometric(t, s->bands);
+    const bool grey = colours == PHOTOMETRIC_MINISBLACK || colours == PHOTOMETRIC_MINISWHITE;
+    s->colour = grey ? 1 : 3;
+    s->said = said_of(t, s->bands, s->colour);
+    s->position = number(t, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
+    if (needs_conversion(t, colours)) {
+        s->bands = s->colour;
+        s->said = (s->said & ~(uint32_t)HP_SAID_ALPHA) | (grey ? 0u : HP_SAID_CONVERTED);
+        return HP_OK;
+    }
+    if (!grey && colours != PHOTOMETRIC_RGB && colours != PHOTOMETRIC_PALETTE) {
+        char what[64];
+        snprintf(what, sizeof what, "PhotometricInterpretation %d", colours);
+        return fail_kind(r, what, err);
+    }
+    if (colours == PHOTOMETRIC_RGB && s->bands < 3)
+        return fail_kind(r, "RGB with fewer than three bands", err);
+    return find_samples(r, s, colours, err);
 }
 
 static int32_t at_most(uint32_t n, int32_t side) {
     return n == 0 || n > (uint32_t)side ? side : (int32_t)n;
 }
 
-/* The sizes of the file's strips or tiles. Files stored mirrored are one piece, which the reader flips;
- * subsampled colours cannot be split between rows that share them. */
+/* The sizes of the file's strips or tiles. Subsampled colours cannot be split between rows that share them. */
 static void find_pieces(hp_reader *r) {
-    tiff *t = r->self;
+    hp_tiff *t = r->self;
     uint32_t h = 0, w = 0;
-    uint16_t orientation = ORIENTATION_TOPLEFT;
-    TIFFGetFieldDefaulted(t->file, TIFFTAG_ORIENTATION, &orientation);
-    const bool whole = orientation != ORIENTATION_TOPLEFT, tiled = TIFFIsTiled(t->file);
-    if (tiled) {
+    t->tiled = TIFFIsTiled(t->file);
+    if (t->tiled) {
         TIFFGetField(t->file, TIFFTAG_TILELENGTH, &h);
         TIFFGetField(t->file, TIFFTAG_TILEWIDTH, &w);
     } else {
         TIFFGetFieldDefaulted(t->file, TIFFTAG_ROWSPERSTRIP, &h);
     }
-    t->bands.rows = at_most(whole ? 0 : h, r->kept.h);
-    t->bands.columns = at_most(whole ? 0 : w, r->kept.w);
-    t->bands.splittable = !whole && !tiled && photometric(t->file) != PHOTOMETRIC_YCBCR;
+    t->bands.rows = at_most(h, r->kept.h);
+    t->bands.columns = at_most(w, r->kept.w);
+    t->bands.splittable = !t->tiled && photometric(t, r->bands) != PHOTOMETRIC_YCBCR;
 }
 
-static hp_status begin(hp_reader *r, hp_error *err) {
-    tiff *t = r->self;
+/* --- decoding --- */
+
+static hp_status no_memory(const hp_reader *r, hp_error *err) {
+    return hp_fail(err, HP_EDATA, "%s: no memory to decode it; save it with smaller strips or tiles",
+                   r->path);
+}
+
+/* Memory for a row, or a tile, of all samples; before the first is decoded. */
+static hp_status begin_rows(hp_reader *r, hp_error *err) {
+    hp_tiff *t = r->self;
+    const uint64_t bytes = t->tiled ? TIFFTileSize64(t->file) : TIFFScanlineSize64(t->file);
+    if (bytes == 0 || bytes > HP_MAX_BYTES)
+        return hp_fail(err, HP_EDATA,
+                       "%s: %s of %llu bytes, hplan decodes 1 to %d at once; save it with tiles of 256 x 256",
+                       r->path, t->tiled ? "a tile" : "a row", (unsigned long long)bytes, (int)HP_MAX_BYTES);
+    t->row_bytes = t->bands.beside = (size_t)bytes;
+    t->row = calloc(1, t->row_bytes);
+    return t->row ? HP_OK : no_memory(r, err);
+}
+
+static hp_status begin_rgba(hp_reader *r, hp_error *err) {
+    hp_tiff *t = r->self;
     char why[1024] = "";
     if (!TIFFRGBAImageOK(t->file, why) || !TIFFRGBAImageBegin(&t->rgba, t->file, 1, why))
         return hp_fail(err, HP_EDATA, "%s: libtiff: %.256s; convert it to 8-bit grey or RGB", r->path, why);
-    t->rgba.req_orientation = ORIENTATION_TOPLEFT;
+    t->rgba.orientation = t->rgba.req_orientation = ORIENTATION_TOPLEFT; /* as stored: turned.c turns it */
     t->begun = true;
     return HP_OK;
 }
 
-static hp_status decode_band(hp_reader *r, const hp_crop *band, uint32_t *raster, hp_error *err) {
-    tiff *t = r->self;
-    if (!t->begun) HP_TRY(begin(r, err));
+static hp_status rgba_room(hp_reader *r, size_t n, hp_error *err) {
+    hp_tiff *t = r->self;
+    if (n <= t->capacity) return HP_OK;
+    free(t->raster);
+    t->raster = malloc(n * sizeof *t->raster);
+    t->capacity = t->raster ? n : 0;
+    t->bands.beside = t->capacity * sizeof *t->raster;
+    return t->raster ? HP_OK : no_memory(r, err);
+}
+
+static hp_status decode_rgba(hp_reader *r, const hp_crop *band, uint8_t *raster, hp_error *err) {
+    hp_tiff *t = r->self;
+    const size_t n = (size_t)hp_crop_rows(band) * (size_t)hp_crop_columns(band);
+    if (!t->begun) HP_TRY(begin_rgba(r, err));
+    HP_TRY(rgba_room(r, n, err));
     t->rgba.row_offset = band->y0;
     t->rgba.col_offset = band->x0;
-    const int ok =
-        TIFFRGBAImageGet(&t->rgba, raster, (uint32_t)hp_crop_columns(band), (uint32_t)hp_crop_rows(band));
-    if (ok && !*t->text) return HP_OK;
-    const hp_status s = fail_decode(r, err);
+    if (!TIFFRGBAImageGet(&t->rgba, t->raster, (uint32_t)hp_crop_columns(band),
+                          (uint32_t)hp_crop_rows(band)) ||
+        *t->text)
+        return fail_decode(r, err);
+    for (size_t i = 0; i < n; i++, raster += r->kept.c) {
+        const uint32_t v = t->raster[i];
+        const uint8_t rgb[3] = {(uint8_t)TIFFGetR(v), (uint8_t)TIFFGetG(v), (uint8_t)TIFFGetB(v)};
+        hp_reader_pick(r, rgb, 1, raster);
+    }
+    return HP_OK;
+}
+
+static hp_status decode_rows(hp_reader *r, const hp_crop *band, uint8_t *raster, hp_error *err) {
+    hp_tiff *t = r->self;
+    if (!t->row) HP_TRY(begin_rows(r, err));
+    return hp_tiff_rows(r, band, raster) ? HP_OK : fail_decode(r, err);
+}
+
+static hp_status decode_band(hp_reader *r, const hp_crop *band, uint8_t *raster, hp_error *err) {
+    hp_tiff *t = r->self;
+    const hp_status s = (t->samples ? decode_rows : decode_rgba)(r, band, raster, err);
     t->text[0] = '\0';
     return s;
 }
 
 static hp_status open_tiff(hp_reader *r, hp_error *err) {
-    tiff *t = r->self = calloc(1, sizeof *t);
+    hp_tiff *t = r->self = calloc(1, sizeof *t);
     HP_ASSERT(t);
+    t->next = -1;
     t->options = TIFFOpenOptionsAlloc();
     HP_ASSERT(t->options);
-    TIFFOpenOptionsSetMaxSingleMemAlloc(t->options, TIFF_ALLOC_MAX);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(t->options, HP_MAX_BYTES);
     TIFFOpenOptionsSetErrorHandlerExtR(t->options, keep_error, t->text);
     TIFFOpenOptionsSetWarningHandlerExtR(t->options, drop_warning, NULL);
     t->file = TIFFOpenExt(r->path, "rm", t->options); /* m: no memory map, as an I/O error would raise
@@ -113,23 +231,27 @@ static hp_status open_tiff(hp_reader *r, hp_error *err) {
     uint32_t w = 0, h = 0;
     TIFFGetField(t->file, TIFFTAG_IMAGEWIDTH, &w);
     TIFFGetField(t->file, TIFFTAG_IMAGELENGTH, &h);
-    HP_TRY(hp_image_sizes(&r->kept, h, w, is_grey(t->file) ? 1 : 3, r->path, err));
+    hp_stored s = {.h = h, .w = w};
+    HP_TRY(find_layout(r, &s, err));
+    HP_TRY(hp_reader_stores(r, &s, err));
     t->bands.decode = decode_band;
     find_pieces(r);
     return HP_OK;
 }
 
 static hp_status rows(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err) {
-    return hp_bands_rows(&((tiff *)r->self)->bands, r, part, px, err);
+    return hp_bands_rows(&((hp_tiff *)r->self)->bands, r, part, px, err);
 }
 
 static void close_tiff(hp_reader *r) {
-    tiff *t = r->self;
+    hp_tiff *t = r->self;
     if (!t) return;
     if (t->begun) TIFFRGBAImageEnd(&t->rgba);
     if (t->file) TIFFClose(t->file);
     TIFFOpenOptionsFree(t->options);
     hp_bands_free(&t->bands);
+    free(t->row);
+    free(t->raster);
     free(t);
 }
 

@@ -78,6 +78,12 @@ const hp_patches *hp_dataset_patches(const hp_dataset *d) {
     return d->kind == &hp_dataset_patched ? &((const patch_source *)d->self)->patches : NULL;
 }
 
+static hp_status reader(hp_dataset *d, int64_t index, hp_reader **r, hp_error *err) {
+    const patch_source *p = d->self;
+    (void)index;
+    return hp_reader_pool_get(&d->readers, 0, p->path, r, err);
+}
+
 static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *err) {
     const patch_source *p = d->self;
     (void)index;
@@ -146,6 +152,7 @@ const hp_dataset_kind hp_dataset_patched = {
     .open = open_patches,
     .size = size,
     .pixels = pixels,
+    .reader = reader,
     .label = label,
     .map = map,
     .close = close_patches,

@@ -24,11 +24,14 @@ uint8_t hp_saturation(uint8_t r, uint8_t g, uint8_t b) {
     return (uint8_t)(top ? (255 * (top - low) + top / 2) / top : 0);
 }
 
-/* Adds n pixels of a row to their cell's sums. */
-static void add_pixels(const uint8_t *px, int32_t n, int32_t c, uint64_t *sum) {
+/* Adds n pixels of a row to their cell's sums; of 16 bits the upper 8. */
+static void add_pixels(const hp_pixels *view, const uint8_t *px, int32_t n, uint64_t *sum) {
+    const int32_t c = view->c;
+    const uint16_t *wide = (const uint16_t *)(const void *)px;
     for (int32_t k = 0; k < c; k++) {
         uint32_t row = 0; /* of at most 2^20 bytes */
-        for (int32_t x = 0; x < n; x++) row += px[x * c + k];
+        for (int32_t x = 0; x < n; x++)
+            row += view->type == HP_SAMPLE_U8 ? px[x * c + k] : (uint32_t)wide[x * c + k] >> 8;
         sum[k] += row;
     }
 }
@@ -39,8 +42,8 @@ static void add_strip(const hp_pixels *view, const hp_crop *strip, int32_t side,
     for (int32_t y = strip->y0; y < strip->y1; y++) {
         const uint8_t *px = hp_pixels_row(view, y);
         for (int32_t x = 0; x < view->w; x += side)
-            add_pixels(px + (size_t)x * (size_t)c, view->w - x < side ? view->w - x : side, c,
-                       sum + (size_t)(x / side) * (size_t)c);
+            add_pixels(view, px + (size_t)x * hp_pixel_bytes(c, view->type),
+                       view->w - x < side ? view->w - x : side, sum + (size_t)(x / side) * (size_t)c);
     }
 }
 
@@ -71,6 +74,11 @@ static hp_status find_row(hp_reader *r, int32_t row, int32_t side, uint64_t *sum
 hp_status hp_tissue_find(hp_arena *a, hp_reader *r, int32_t image_h, int32_t image_w, int32_t side,
                          hp_tissue *t, hp_error *err) {
     const hp_pixels size = hp_reader_size(r);
+    if (size.type == HP_SAMPLE_F32 || (size.c != 1 && size.c != 3))
+        return hp_fail(err, HP_EDATA,
+                       "tissue is found by grey or RGB of 8 or 16 bits, the image has %d bands%s; give "
+                       "tissue=0 for all patches",
+                       size.c, size.type == HP_SAMPLE_F32 ? " of floats" : "");
     *t = (hp_tissue){.h = (size.h - 1) / side + 1,
                      .w = (size.w - 1) / side + 1,
                      .cell_h = (double)side * image_h / size.h,

@@ -26,7 +26,7 @@ void make_png_as(const char *path, int h, int w, int type, int bits, bool interl
     png_set_packing(png);
     const int c = png_get_channels(png, info), passes = png_set_interlace_handling(png);
     for (int pass = 0; pass < passes; pass++)
-        for (int y = 0; y < h; y++) png_write_row(png, px + y * w * c);
+        for (int y = 0; y < h; y++) png_write_row(png, px + y * w * c * (bits == 16 ? 2 : 1));
     png_write_end(png, NULL);
     png_destroy_write_struct(&png, &info);
     fclose(f);

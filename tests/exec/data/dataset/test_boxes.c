@@ -228,10 +228,11 @@ static void windows_of(const char *path, int c) {
     for (uint64_t k = 0; k < 60; k++) {
         const hp_box b = any_box(k, H, W, 1);
         const hp_crop w = {b.lo[1], b.lo[2], b.hi[1], b.hi[2]};
-        const size_t row = (size_t)hp_crop_columns(&w) * (size_t)c;
+        const size_t pixel = hp_pixel_bytes(c, whole.type), row = (size_t)hp_crop_columns(&w) * pixel;
         if (hp_image_read(path, &w, &part, &err) != HP_OK) fail_msg("%s", err.text);
         for (int y = w.y0; y < w.y1; y++)
-            assert_memory_equal(part.px + (size_t)(y - w.y0) * row, whole.px + (y * W + w.x0) * c, row);
+            assert_memory_equal(part.px + (size_t)(y - w.y0) * row, whole.px + (size_t)(y * W + w.x0) * pixel,
+                                row);
         hp_image_free(&part);
     }
     hp_image_free(&whole);

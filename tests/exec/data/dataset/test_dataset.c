@@ -419,7 +419,9 @@ static void mean_and_std_lists_are_parsed(void **state) {
     assert_true(v[0] == 0.485 && v[1] == 0.456 && v[2] == 0.406);
     assert_int_equal(hp_data_parse_channels("0.3", "--mean", v, NULL), HP_OK);
     assert_true(v[0] == 0.3 && v[3] == 0.3);
-    static const char *const wrong[] = {"", "a", "1,", ",1", "1,2,3,4,5", "0.5 0.5", "nan"};
+    assert_int_equal(hp_data_parse_channels("1,2,3,4,5", "--mean", v, NULL), HP_OK);
+    assert_true(v[4] == 5 && v[HP_DATA_CHANNELS - 1] == 5);
+    static const char *const wrong[] = {"", "a", "1,", ",1", "1,,2", "0.5 0.5", "nan"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(hp_data_parse_channels(wrong[i], "--mean", v, NULL), HP_EUSAGE);
 }

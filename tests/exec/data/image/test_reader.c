@@ -37,7 +37,7 @@ static void holds(hp_reader *r, const hp_crop *w, const uint8_t *whole) {
     hp_pixels view;
     if (hp_reader_window(r, w, &view, &err) != HP_OK) fail_msg("%s", err.text);
     assert_true(hp_crop_within(w, &view.window));
-    const size_t c = (size_t)view.c, n = (size_t)hp_crop_columns(w) * c;
+    const size_t c = hp_pixel_bytes(view.c, view.type), n = (size_t)hp_crop_columns(w) * c;
     for (int32_t y = w->y0; y < w->y1; y++)
         assert_memory_equal(hp_pixels_row(&view, y) + (size_t)(w->x0 - view.window.x0) * c,
                             whole + ((size_t)y * (size_t)view.w + (size_t)w->x0) * c, n);

@@ -1,0 +1,73 @@
+/* describe.c - what becomes of images beyond what was asked for, in words: nothing is lost, scaled or squeezed without a word. */
+#include "exec/data/dataset/kind.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct words {
+    char *text;
+    size_t bytes, at;
+} words;
+
+__attribute__((format(printf, 2, 3))) static void say(words *w, const char *format, ...) {
+    va_list ap;
+    if (w->at && w->at < w->bytes) w->at += (size_t)snprintf(w->text + w->at, w->bytes - w->at, "; ");
+    if (w->at >= w->bytes) return;
+    va_start(ap, format);
+    const int n = vsnprintf(w->text + w->at, w->bytes - w->at, format, ap);
+    va_end(ap);
+    w->at += n > 0 ? (size_t)n : 0;
+}
+
+typedef struct said_row {
+    uint32_t bit;
+    const char *words;
+} said_row;
+
+static const said_row ROWS[] = {
+    {HP_SAID_ALPHA, "alpha is left out"},
+    {HP_SAID_MULTIPLIED, "colours stay multiplied by alpha, as stored (associated alpha)"},
+    {HP_SAID_BAND, "the last band is left out (--bands reads it)"},
+    {HP_SAID_PROFILE, "its colour profile is not applied"},
+    {HP_SAID_TURNED, "turned as its orientation says"},
+    {HP_SAID_PAGES, "its first page alone is read"},
+    {HP_SAID_SCALED, "integers divided by the largest of their type"},
+    {HP_SAID_CONVERTED, "colours converted to RGB of 8 bits"},
+    {HP_SAID_ROUNDED, "samples rounded to 32-bit floats"},
+};
+
+static void say_samples(words *w, hp_pixel_type type, uint32_t said) {
+    if (type == HP_SAMPLE_U16) say(w, "16-bit samples, read as x / 65535");
+    if (type == HP_SAMPLE_F32 && !(said & HP_SAID_SCALED))
+        say(w, "float samples, read as they are (--mean, --std)");
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        if (said & ROWS[i].bit) say(w, "%s", ROWS[i].words);
+}
+
+/* Compares each side of the network's image with the one that follows from the other by the file's ratio: stretched is what differs
+ * by more than rounding to whole pixels. */
+static void say_size(words *w, const hp_data_options *o, int32_t h, int32_t width) {
+    const double out_h = o->image_h, out_w = o->image_w;
+    if (o->resize || (h == o->image_h && width == o->image_w)) return;
+    if (fabs(out_w * h / width - out_h) > 1 && fabs(out_h * width / h - out_w) > 1)
+        say(w, "stretched from %dx%d to %dx%d (width x height); --resize S keeps its shape", width, h,
+            o->image_w, o->image_h);
+    else
+        say(w, "scaled from %dx%d to the plan's %dx%d (width x height)%s", width, h, o->image_w, o->image_h,
+            h > 4 * o->image_h
+                ? "; to see it at its own size plan with its --image, or cut it by --data patches:"
+                : "");
+}
+
+const char *hp_dataset_describe(hp_dataset *d, char *text, size_t bytes) {
+    words w = {text, bytes, 0};
+    hp_reader *r;
+    hp_pixels size;
+    hp_error ignored;
+    if (!d->kind->reader || d->kind->reader(d, 0, &r, &ignored) != HP_OK) return NULL;
+    say_samples(&w, hp_reader_size(r).type, hp_reader_said(r));
+    const bool one_size = d->count == 1 || d->kind->one_file;
+    if (one_size && d->kind->size(d, 0, &size, &ignored) == HP_OK) say_size(&w, &d->o, size.h, size.w);
+    return w.at ? text : NULL;
+}
