@@ -53,13 +53,20 @@ static bool read_strips(hp_reader *r, const hp_crop *band, int32_t plane, uint8_
     return true;
 }
 
+/* Of tiles that are not compressed libtiff reads as many bytes as one has, whatever stands there. */
+static bool is_stored(const hp_tiff *t, uint32_t tile) {
+    uint16_t compression = COMPRESSION_NONE;
+    const uint64_t bytes = TIFFGetStrileByteCount(t->file, tile);
+    TIFFGetFieldDefaulted(t->file, TIFFTAG_COMPRESSION, &compression);
+    return bytes > 0 && (compression != COMPRESSION_NONE || bytes >= t->row_bytes);
+}
+
 static bool read_tile(hp_reader *r, const hp_crop *band, int32_t x, int32_t plane, uint8_t *raster) {
     hp_tiff *t = r->self;
     const uint32_t at =
         TIFFComputeTile(t->file, (uint32_t)x, (uint32_t)band->y0, 0, (uint16_t)(plane < 0 ? 0 : plane));
-    if (TIFFGetStrileByteCount(t->file, at) ==
-        0) { /* libtiff would read the file's head where nothing is compressed */
-        snprintf(t->text, sizeof t->text, "tile %u is not in the file", at);
+    if (!is_stored(t, at)) {
+        snprintf(t->text, sizeof t->text, "tile %u is not whole in the file", at);
         return false;
     }
     const int32_t left = band->x1 - x, n = left < t->bands.columns ? left : t->bands.columns;

@@ -380,6 +380,114 @@ static void one_image_is_a_test_set_without_a_label(void **state) {
     hp_dataset_close(d);
 }
 
+/* --- more than 8 bits --- */
+
+static void make_grey(const char *path, int bits, int format, const void *px) {
+    TIFF *t = TIFFOpen(path, "w");
+    assert_non_null(t);
+    TIFFSetField(t, TIFFTAG_IMAGEWIDTH, W);
+    TIFFSetField(t, TIFFTAG_IMAGELENGTH, H);
+    TIFFSetField(t, TIFFTAG_BITSPERSAMPLE, bits);
+    TIFFSetField(t, TIFFTAG_SAMPLEFORMAT, format);
+    TIFFSetField(t, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(t, TIFFTAG_ROWSPERSTRIP, H);
+    assert_true(TIFFWriteEncodedStrip(t, 0, (void *)(uintptr_t)px, H * W * bits / 8) > 0);
+    TIFFClose(t);
+}
+
+static hp_dataset *open_one(const char *path, int h, int w, int c) {
+    static char name[SCRATCH_PATH];
+    hp_data_options o = options(h, w, c);
+    hp_error err = {0};
+    hp_dataset *d = NULL;
+    snprintf(name, sizeof name, "%s", path);
+    o.name = name;
+    o.split = HP_SPLIT_TEST;
+    for (int k = 0; k < HP_DATA_CHANNELS; k++) o.mean[k] = 0.25, o.std[k] = 0.5 + k;
+    if (hp_dataset_open(&o, &d, &err) != HP_OK) fail_msg("%s", err.text);
+    return d;
+}
+
+/* Neighbours that differ in the last bit differ in the network, which gets (x / 65535 - mean) / std of each channel; of 8 bits
+ * the nearest level; floats as they are, never as bytes. */
+static void wide_samples_reach_the_network_in_full(void **state) {
+    (void)state;
+    static uint16_t wide[H * W];
+    static float real[H * W], x[H * W * 3];
+    static double twice[H * W * 3];
+    static uint8_t bytes[H * W * 3];
+    const hp_box all = {{0, 0, 0, 0}, {1, H, W, 3}};
+    hp_error err = {0};
+    for (int i = 0; i < H * W; i++)
+        wide[i] = (uint16_t)(511 + 293 * i), real[i] = (float)(i * i) * 0.37f - 900;
+    make_grey(scratch_path("wide.tif"), 16, SAMPLEFORMAT_UINT, wide);
+    make_grey(scratch_path("real.tif"), 32, SAMPLEFORMAT_IEEEFP, real);
+    hp_dataset *d = open_one(scratch_path("wide.tif"), H, W, 3),
+               *f = open_one(scratch_path("real.tif"), H, W, 3);
+    assert_int_equal(hp_dataset_read(d, 0, &all, HP_F32, x, &err), HP_OK);
+    assert_int_equal(hp_dataset_read(d, 0, &all, HP_F64, twice, &err), HP_OK);
+    assert_int_equal(hp_dataset_read(d, 0, &all, HP_U8, bytes, &err), HP_OK);
+    for (int i = 0; i < H * W * 3; i++) {
+        assert_true(x[i] == (float)((wide[i / 3] / 65535.0 - 0.25) / (0.5 + i % 3)) &&
+                    twice[i] == (double)x[i]);
+        assert_int_equal(bytes[i], (wide[i / 3] * 255 + 32767) / 65535);
+    }
+    assert_int_equal(hp_dataset_read(f, 0, &all, HP_F32, x, &err), HP_OK);
+    for (int i = 0; i < H * W * 3; i++)
+        assert_true(x[i] == (float)(((double)real[i / 3] - 0.25) / (0.5 + i % 3)));
+    assert_int_equal(hp_dataset_read(f, 0, &all, HP_U8, bytes, &err), HP_EDATA);
+    assert_non_null(strstr(err.text, "8 bits"));
+    hp_dataset_close(d);
+    hp_dataset_close(f);
+}
+
+/* Of doubled rows each is the one that it came from, or a quarter of the next: linear in the samples, of any type. */
+static void resizing_keeps_the_samples_type(void **state) {
+    (void)state;
+    const uint16_t wide[] = {1000, 65535};
+    const float real[] = {-1e6f, 3};
+    hp_image out = {0};
+    const hp_resize fit = {2, 1, 4, 1, 4, 1};
+    const hp_crop all = {0, 0, 4, 1};
+    hp_pixels p = {2, 1, 1, {0, 0, 2, 1}, (const uint8_t *)wide, HP_SAMPLE_U16};
+    assert_int_equal(hp_image_resize(&fit, &p, &all, &out, NULL), HP_OK);
+    const uint16_t *w = (const uint16_t *)(const void *)out.px;
+    assert_true(w[0] == 1000 && w[1] == (3 * 1000 + 65535 + 2) / 4 && w[2] == (1000 + 3 * 65535 + 2) / 4 &&
+                w[3] == 65535);
+    p.px = (const uint8_t *)real, p.type = HP_SAMPLE_F32;
+    assert_int_equal(hp_image_resize(&fit, &p, &all, &out, NULL), HP_OK);
+    const float *r = (const float *)(const void *)out.px;
+    assert_true(r[0] == -1e6f && r[1] == 0.75f * -1e6f + 0.25f * 3 && r[3] == 3);
+    hp_image_free(&out);
+}
+
+/* Nothing is lost, scaled or squeezed without a word; where nothing is, there is none. */
+static void what_becomes_of_an_image_is_said(void **state) {
+    (void)state;
+    static const uint16_t wide[H * W];
+    static uint8_t rgba[H * W * 4];
+    char text[512];
+    make_grey(scratch_path("wide.tif"), 16, SAMPLEFORMAT_UINT, wide);
+    make_png(scratch_path("a.png"), H, W, 4, rgba);
+    make_png(scratch_path("c.png"), H, W, 3, rgba);
+    static const struct {
+        const char *file;
+        int h, w;
+        const char *says; /* NULL: nothing */
+    } table[] = {{"wide.tif", H, W, "x / 65535"},
+                 {"a.png", H, W, "alpha is left out"},
+                 {"c.png", H, W, NULL},
+                 {"c.png", 2 * H, 2 * W, "scaled from 17x13 to the plan's 34x26"},
+                 {"c.png", H, 3 * W, "stretched from 17x13 to 51x13"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        hp_dataset *d = open_one(scratch_path(table[i].file), table[i].h, table[i].w, 3);
+        const char *said = hp_dataset_describe(d, text, sizeof text);
+        if (!said != !table[i].says || (said && !strstr(said, table[i].says)))
+            fail_msg("row %zu: %s", i, said ? said : "nothing");
+        hp_dataset_close(d);
+    }
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
@@ -397,6 +505,9 @@ int main(void) {
         IN_SCRATCH(resize_scales_the_shorter_side_and_takes_the_centre),
         IN_SCRATCH(folder_refusals_name_the_fix),
         IN_SCRATCH(one_image_is_a_test_set_without_a_label),
+        IN_SCRATCH(wide_samples_reach_the_network_in_full),
+        cmocka_unit_test(resizing_keeps_the_samples_type),
+        IN_SCRATCH(what_becomes_of_an_image_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
