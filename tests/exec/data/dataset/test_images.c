@@ -78,23 +78,6 @@ static void jpeg_reads_back_closely(void **state) {
     reads_back(scratch_path("c.jpeg"), rgb, 3, 4);
 }
 
-/* Opaque and half transparent pixels alike keep their colour. */
-static void alpha_is_dropped(void **state) {
-    (void)state;
-    uint8_t rgba[H * W * 4], rgb[H * W * 3], ga[H * W * 2], grey[H * W];
-    fill(rgb, 3);
-    fill(grey, 1);
-    for (int i = 0; i < H * W; i++) {
-        memcpy(rgba + 4 * i, rgb + 3 * i, 3);
-        ga[2 * i] = grey[i];
-        rgba[4 * i + 3] = ga[2 * i + 1] = (uint8_t)(i % 2 ? 255 : 128);
-    }
-    make_png(scratch_path("a.png"), H, W, 4, rgba);
-    make_png(scratch_path("ga.png"), H, W, 2, ga);
-    reads_back(scratch_path("a.png"), rgb, 3, 0);
-    reads_back(scratch_path("ga.png"), grey, 1, 0);
-}
-
 static void refused(const char *path, const char *word) {
     hp_error err = {0};
     hp_image image = {0};
@@ -493,7 +476,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(lossless_formats_read_back_exactly),
         IN_SCRATCH(jpeg_reads_back_closely),
-        IN_SCRATCH(alpha_is_dropped),
         IN_SCRATCH(every_truncation_is_refused),
         IN_SCRATCH(every_flipped_byte_is_survived),
         IN_SCRATCH(refusals_name_file_reason_and_fix),
