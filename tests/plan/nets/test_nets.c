@@ -167,37 +167,6 @@ static void attention_unet_has_the_counts_of_its_formula(void **state) {
     hp_arena_free(a);
 }
 
-/* torchvision.models.convnext_tiny's state dict: 3, 3, 9 and 3 blocks of 9 tensors each. */
-static void convnext_has_torchvisions_names(void **state) {
-    static const struct {
-        const char *name;
-        int32_t dim[4];
-    } some[] = {{"features.0.0.weight", {96, 3, 4, 4}},
-                {"features.1.0.block.0.weight", {96, 1, 7, 7}},
-                {"features.1.2.block.2.bias", {96}},
-                {"features.3.0.block.3.weight", {768, 192}},
-                {"features.4.1.weight", {384, 192, 2, 2}},
-                {"features.5.8.layer_scale", {384, 1, 1, 1}},
-                {"features.7.2.block.5.weight", {768, 3072}},
-                {"classifier.0.weight", {768}},
-                {"classifier.2.bias", {1000}}};
-    (void)state;
-    hp_arena *a = hp_arena_new();
-    const hp_graph *g = build(a, "convnext-t", 224, 224, 1000);
-    assert_int_equal(g->n_param, 4 + 18 * 9 + 3 * 4 + 4);
-    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
-        int p = 0;
-        while (p < g->n_param && strcmp(g->param[p].name, some[i].name) != 0) p++;
-        if (p == g->n_param) fail_msg("no %s", some[i].name);
-        assert_memory_equal(g->param[p].dim, some[i].dim, sizeof some[i].dim);
-        const bool factor =
-            strstr(some[i].name, "layer_scale") != NULL; /* files have (C, 1, 1), begun with 1e-6 */
-        assert_int_equal(g->param[p].stored.n_dim, factor ? 3 : 0);
-        if (factor) assert_true(g->param[p].init == HP_INIT_ONE && g->param[p].init_scale == 1e-6);
-    }
-    hp_arena_free(a);
-}
-
 static void cnn_has_the_counts_of_its_formula(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -499,7 +468,6 @@ int main(void) {
         cmocka_unit_test(amoebanet_has_the_published_counts),
         cmocka_unit_test(unet_has_the_counts_of_its_formula),
         cmocka_unit_test(attention_unet_has_the_counts_of_its_formula),
-        cmocka_unit_test(convnext_has_torchvisions_names),
         cmocka_unit_test(amoebanet_has_l_plus_6_units),
         cmocka_unit_test(amoebanet_takes_every_image_size),
         cmocka_unit_test(cnn_has_the_counts_of_its_formula),
