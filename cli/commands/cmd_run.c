@@ -71,11 +71,11 @@ static hp_status check_files(const run_options *o, hp_error *err) {
     return check_file("--input", run_options_passed(o, "input"), err);
 }
 
-/* A login node is not the machine, and has what is to be started looked at all the same. */
+/* A login node is not the machine, and has what is to be started looked at all the same; not so a file of hosts that is none. */
 static hp_status check_machine(hp_arena *arena, const run_options *o, const hp_plan *plan,
                                const run_here *here, hp_error *err) {
     const hp_status s = run_here_check(arena, plan, here, err);
-    if (s == HP_OK || !o->dry_run) return s;
+    if (s == HP_OK || s == HP_EDATA || !o->dry_run) return s;
     fprintf(stderr, "hplan: note: run would stop here: %s\n", err->text);
     err->code = HP_OK;
     return HP_OK;

@@ -59,14 +59,6 @@ static int print_error(const hp_error *err) {
     return (int)err->code;
 }
 
-/* What becomes of the images beyond what was asked for. */
-static void note_images(const hp_job *job) {
-    char text[512];
-    if (job->comm->rank > 0 || !job->train.data || !hp_dataset_describe(job->train.data, text, sizeof text))
-        return;
-    fprintf(stderr, "note: %s: %s\n", job->options->input ? job->options->input : job->options->data, text);
-}
-
 static void warn_left_out(const hp_job *job) {
     const char *example = NULL;
     if (job->comm->rank > 0 || !job->train.data) return;
@@ -88,9 +80,9 @@ static void warn_prefix(const hp_job *job) {
 
 static hp_status run_job(hp_job *job, hp_error *err) {
     warn_prefix(job);
-    note_images(job);
     warn_left_out(job);
     HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
+    if (job->options->quantise) hp_job_note_images(job);
     if (job->leaves) return HP_OK;
     if (job->options->eval && job->plan.eval)
         HP_TRY(hp_job_eval(job, err)); /* inference's steps are its evaluation */

@@ -167,9 +167,16 @@ static hp_status hash_weights(const hp_job *j, int32_t iter, hp_error *err) {
     return hash_buffer(j, iter, HP_BUF_STATE, err);
 }
 
+void hp_job_note_images(const hp_job *j) {
+    char text[512];
+    if (j->comm->rank > 0 || !j->train.data || !hp_dataset_describe(j->train.data, text, sizeof text)) return;
+    fprintf(stderr, "note: %s: %s\n", j->options->input ? j->options->input : j->options->data, text);
+}
+
 /* Step `done`, and what comes between it and the next. */
 static hp_status train_one(hp_job *j, int64_t *done, double *step_s, hp_error *err) {
     HP_TRY(run_step(j, (int32_t)*done, step_s, err));
+    if (*done == j->begin.step) hp_job_note_images(j);
     HP_TRY(hash_weights(j, (int32_t)*done, err));
     ++*done;
     HP_TRY(hp_job_nonfinite_judge(j, *done, err));

@@ -73,9 +73,10 @@ int64_t hp_dataset_count(const hp_dataset *d);
 /* Files beside the images that are none, by their names, as .bmp and .webp; *example: one of them, or NULL. */
 int64_t hp_dataset_left_out(const hp_dataset *d, const char **example);
 
-/* What becomes of the first sample's image, in words, where something does that nobody asked for: how its samples are scaled, what of
- * it is left out (HP_SAID_), to what size it is brought without --resize. Returns text, or NULL: nothing to say. */
-const char *hp_dataset_describe(hp_dataset *d, char *text, size_t bytes);
+/* What becomes of the first image that was read, in words, where something does that nobody asked for: how its samples are scaled, what
+ * of it is left out (HP_SAID_), to what size it is brought without --resize. Reads nothing itself: before the first image the answer is
+ * NULL, as where there is nothing to say. */
+const char *hp_dataset_describe(const hp_dataset *d, char *text, size_t bytes);
 
 /* Are samples bytes of text, and labels those that come next? */
 bool hp_dataset_is_text(const hp_dataset *d);

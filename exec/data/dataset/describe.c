@@ -60,14 +60,26 @@ static void say_size(words *w, const hp_data_options *o, int32_t h, int32_t widt
                 : "");
 }
 
-const char *hp_dataset_describe(hp_dataset *d, char *text, size_t bytes) {
-    words w = {text, bytes, 0};
+void hp_dataset_notice(hp_dataset *d, int64_t index) {
+    hp_dataset_seen *seen = &(d->of ? d->of : d)->seen;
+    int nothing = HP_SEEN_NOTHING;
     hp_reader *r;
     hp_pixels size;
     hp_error ignored;
-    if (!d->kind->reader || d->kind->reader(d, 0, &r, &ignored) != HP_OK) return NULL;
-    say_samples(&w, hp_reader_size(r).type, hp_reader_said(r));
-    const bool one_size = d->count == 1 || d->kind->one_file;
-    if (one_size && d->kind->size(d, 0, &size, &ignored) == HP_OK) say_size(&w, &d->o, size.h, size.w);
+    if (!d->kind->reader || !atomic_compare_exchange_strong(&seen->state, &nothing, HP_SEEN_BEGUN)) return;
+    const bool known =
+        d->kind->reader(d, index, &r, &ignored) == HP_OK && d->kind->size(d, index, &size, &ignored) == HP_OK;
+    if (known)
+        seen->type = hp_reader_size(r).type, seen->said = hp_reader_said(r), seen->h = size.h,
+        seen->w = size.w;
+    atomic_store(&seen->state, known ? HP_SEEN_ONE : HP_SEEN_NOTHING);
+}
+
+const char *hp_dataset_describe(const hp_dataset *d, char *text, size_t bytes) {
+    words w = {text, bytes, 0};
+    const hp_dataset_seen *seen = &d->seen;
+    if (atomic_load(&seen->state) != HP_SEEN_ONE) return NULL;
+    say_samples(&w, seen->type, seen->said);
+    if (d->count == 1 || d->kind->one_file) say_size(&w, &d->o, seen->h, seen->w);
     return w.at ? text : NULL;
 }

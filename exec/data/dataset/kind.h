@@ -6,6 +6,8 @@
 #include "exec/data/image/reader_pool.h"
 #include "plan/base/arena.h"
 
+#include <stdatomic.h>
+
 typedef struct hp_dataset_kind {
     const char *name;
     bool images;   /* samples are image files */
@@ -30,6 +32,15 @@ typedef struct hp_dataset_kind {
     void (*close)(hp_dataset *d); /* self may be NULL */
 } hp_dataset_kind;
 
+/* Of the first image that any handle has read. */
+enum { HP_SEEN_NOTHING, HP_SEEN_BEGUN, HP_SEEN_ONE };
+typedef struct hp_dataset_seen {
+    atomic_int state;
+    hp_pixel_type type;
+    uint32_t said;
+    int32_t h, w;
+} hp_dataset_seen;
+
 struct hp_dataset {
     const hp_dataset_kind *kind;
     hp_data_options o; /* name is a copy */
@@ -40,6 +51,7 @@ struct hp_dataset {
     bool *broken;                       /* samples that are left out; NULL: none */
     void *self;                         /* not changed after open: all handles share it */
     hp_dataset *of;                     /* the handle that owns arena and self; NULL: this one */
+    hp_dataset_seen seen;               /* of the owner */
     hp_reader_pool readers, masks;      /* open files of the samples, by index */
     hp_decoder *decoder;                /* that reads them; NULL: this process */
     hp_image drawn, resized;            /* buffers reused for every sample */
@@ -57,6 +69,9 @@ static inline bool hp_dataset_maps(const hp_dataset *d) {
 /* dataset/read.c: how an h x w image is fitted to the network's size, with or without --resize. Errors:
  * HP_EDATA (too large). */
 hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err);
+
+/* dataset/describe.c: sample `index` was read: what hp_dataset_describe says follows from the first one. By any thread. */
+void hp_dataset_notice(hp_dataset *d, int64_t index);
 
 /* dataset/list.c */
 bool hp_is_dir(const char *path);

@@ -31,7 +31,9 @@ typedef struct sample {
 static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
     const sample *s = self;
     hp_pulse_beat(&s->d->o.pulse);
-    return s->d->kind->pixels(s->d, s->index, window, view, err);
+    HP_TRY(s->d->kind->pixels(s->d, s->index, window, view, err));
+    hp_dataset_notice(s->d, s->index);
+    return HP_OK;
 }
 
 /* Pixels of the network's image, at least `window` of them. */
