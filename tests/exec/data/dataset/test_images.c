@@ -411,13 +411,13 @@ static void wide_samples_reach_the_network_in_full(void **state) {
     assert_int_equal(hp_dataset_read(d, 0, &all, HP_F64, twice, &err), HP_OK);
     assert_int_equal(hp_dataset_read(d, 0, &all, HP_U8, bytes, &err), HP_OK);
     for (int i = 0; i < H * W * 3; i++) {
-        assert_true(x[i] == (float)((wide[i / 3] / 65535.0 - 0.25) / (0.5 + i % 3)) &&
-                    twice[i] == (double)x[i]);
+        const double std = 0.5 + (double)(i % 3);
+        assert_true(x[i] == (float)((wide[i / 3] / 65535.0 - 0.25) / std) && twice[i] == (double)x[i]);
         assert_int_equal(bytes[i], (wide[i / 3] * 255 + 32767) / 65535);
     }
     assert_int_equal(hp_dataset_read(f, 0, &all, HP_F32, x, &err), HP_OK);
     for (int i = 0; i < H * W * 3; i++)
-        assert_true(x[i] == (float)(((double)real[i / 3] - 0.25) / (0.5 + i % 3)));
+        assert_true(x[i] == (float)(((double)real[i / 3] - 0.25) / (0.5 + (double)(i % 3))));
     assert_int_equal(hp_dataset_read(f, 0, &all, HP_U8, bytes, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "8 bits"));
     hp_dataset_close(d);
