@@ -158,6 +158,12 @@ int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {
     return l->tp == (int32_t)HP_TP_ROW ? hp_round_up(4 * (int64_t)s->ic * s->oc, LINES) : 0;
 }
 
+int64_t hp_spread_bytes(const hp_layer *l, hp_task_op op, const hp_shape *s) {
+    const int64_t in = s->n * s->ih * s->iw * s->ic, out = s->n * s->oh * s->ow * s->oc;
+    const bool spreads = (l->op == HP_RESIZE || l->op == HP_GATHER) && op == HP_TASK_BWD && out > in;
+    return spreads ? hp_round_up(8 * in, LINES) : 0;
+}
+
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32) return 0;
@@ -170,6 +176,7 @@ int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_s
         return hp_round_up(op == HP_TASK_BWD ? 24 * (int64_t)s->oc : 0, LINES); /* float64 and float32 sums */
     if (l->op == HP_EMBEDDING && op == HP_TASK_BWDW) /* lists of each row's pixels */
         return hp_round_up(4 * (s->n * s->oh * s->ow + g->param[l->param[0]].dim[0]), LINES);
+    if (l->op == HP_RESIZE || l->op == HP_GATHER) return hp_spread_bytes(l, op, s);
     if (l->op == HP_GROUPNORM) return hp_round_up(8 * HP_GROUPNORM_SUMS * (int64_t)s->ic, LINES);
     const bool compute = op == HP_TASK_FWD || op == HP_TASK_BWD || op == HP_TASK_BWDW;
     if (l->op == HP_CONVT && compute) return hp_round_up(4 * convt_scratch(l, s, op), LINES);

@@ -53,7 +53,7 @@ static __global__ void resize_backward(T *dx, const T *dy, hp_cuda_resize r, int
     for (int64_t i = thread_index(); i < n; i += all_threads()) {
         const Place o = place_of(i, s.ih, s.iw, s.ic);
         const int32_t iy = s.iy0 + o.y, ix = s.ix0 + o.x;
-        float sum = 0;
+        BlockedSum<1> sum;
         for (int32_t y = first_reader(r.down, s.oy0, s.oh, iy); y < s.oh; y++) {
             const hp_taps rows = hp_taps_at(&r.down, s.oy0 + y);
             if (rows.at[0] > iy) break;
@@ -61,11 +61,12 @@ static __global__ void resize_backward(T *dx, const T *dy, hp_cuda_resize r, int
             for (int32_t x = first_reader(r.along, s.ox0, s.ow, ix); x < s.ow; x++) {
                 const hp_taps cols = hp_taps_at(&r.along, s.ox0 + x);
                 if (cols.at[0] > ix) break;
-                sum += (float)(share * share_of(cols, ix)) *
-                       real(dy[((o.n * s.oh + y) * s.ow + x) * s.oc + o.c]);
+                const float part[1] = {(float)(share * share_of(cols, ix)) *
+                                       real(dy[((o.n * s.oh + y) * s.ow + x) * s.oc + o.c])};
+                sum.add(part);
             }
         }
-        round_to(dx + i, sum);
+        round_to(dx + i, sum.total(0));
     }
 }
 

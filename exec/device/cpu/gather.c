@@ -1,6 +1,7 @@
 /* gather.c - tasks that gather elements by place (plan/graph/layer.h), or reduce a pixel's channels to one. */
 #include "exec/device/cpu/train.h"
 #include "plan/graph/layer.h"
+#include "plan/memory/device.h"
 
 #include <string.h>
 
@@ -45,6 +46,12 @@ static void add_run(const hp_bound *b, int64_t out, int64_t at, int64_t n) {
     for (int64_t i = 0; i < n; i++) dx[i] += dy[i];
 }
 
+static void add_run_wide(const hp_bound *b, int64_t out, int64_t at, int64_t n) {
+    double *sum = (double *)b->scratch + at;
+    const float *dy = (const float *)b->dy + out;
+    for (int64_t i = 0; i < n; i++) sum[i] += (double)dy[i];
+}
+
 hp_status hp_cpu_gather_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d, (void)s, (void)err;
     every_run(b, copy_run);
@@ -53,9 +60,28 @@ hp_status hp_cpu_gather_fwd(hp_device *d, const hp_bound *b, const hp_step *s, h
 
 hp_status hp_cpu_gather_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d, (void)s, (void)err;
-    memset(b->dx[0], 0, (size_t)b->in_elems * sizeof(float));
-    every_run(b, add_run);
+    if (hp_cpu_spread_begin(b)) {
+        every_run(b, add_run_wide);
+        hp_cpu_spread_end(b);
+    } else {
+        every_run(b, add_run);
+    }
     return HP_OK;
+}
+
+/* --- gradients of what is spread over more elements than it has: by float64, as many may be added to one --- */
+
+bool hp_cpu_spread_begin(const hp_bound *b) {
+    const bool spreads = hp_spread_bytes(b->layer, HP_TASK_BWD, &b->shape) > 0;
+    memset(spreads ? b->scratch : b->dx[0], 0,
+           (size_t)b->in_elems * (spreads ? sizeof(double) : sizeof(float)));
+    return spreads;
+}
+
+void hp_cpu_spread_end(const hp_bound *b) {
+    const double *sum = b->scratch;
+    float *dx = b->dx[0];
+    for (int64_t i = 0; i < b->in_elems; i++) dx[i] = (float)sum[i];
 }
 
 /* --- reduce --- */

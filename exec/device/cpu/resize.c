@@ -33,6 +33,12 @@ static void gather(const hp_bound *b, int64_t out, int64_t in, float share) {
     add_share((float *)b->y + out, (const float *)b->x[0] + in, share, b->shape.oc);
 }
 
+static void scatter_wide(const hp_bound *b, int64_t out, int64_t in, float share) {
+    double *sum = (double *)b->scratch + in;
+    const float *dy = (const float *)b->dy + out;
+    for (int c = 0; c < b->shape.oc; c++) sum[c] += (double)share * (double)dy[c];
+}
+
 static void scatter(const hp_bound *b, int64_t out, int64_t in, float share) {
     add_share((float *)b->dx[0] + in, (const float *)b->dy + out, share, b->shape.oc);
 }
@@ -46,7 +52,11 @@ hp_status hp_cpu_resize_fwd(hp_device *d, const hp_bound *b, const hp_step *s, h
 
 hp_status hp_cpu_resize_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d, (void)s, (void)err;
-    memset(b->dx[0], 0, (size_t)b->in_elems * sizeof(float));
-    every_share(b, scatter);
+    if (hp_cpu_spread_begin(b)) {
+        every_share(b, scatter_wide);
+        hp_cpu_spread_end(b);
+    } else {
+        every_share(b, scatter);
+    }
     return HP_OK;
 }

@@ -55,7 +55,11 @@ hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
     hp_cpu_position_bwd;                                                              /* cpu/tokens.c */
 hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd;                                             /* cpu/sum.c */
 hp_cpu_fn hp_cpu_gather_fwd, hp_cpu_gather_bwd, hp_cpu_reduce_fwd, hp_cpu_reduce_bwd; /* cpu/gather.c */
-hp_cpu_fn hp_cpu_groupnorm_fwd, hp_cpu_groupnorm_bwd;                                 /* cpu/groupnorm.c */
+/* Where hp_spread_bytes gives room the gradient's sums are made in scratch, in float64, which begin clears, and end rounds them;
+ * elsewhere begin clears the gradient and is false. */
+bool hp_cpu_spread_begin(const hp_bound *b); /* cpu/gather.c */
+void hp_cpu_spread_end(const hp_bound *b);
+hp_cpu_fn hp_cpu_groupnorm_fwd, hp_cpu_groupnorm_bwd; /* cpu/groupnorm.c */
 hp_cpu_fn hp_cpu_classtoken_fwd, hp_cpu_classtoken_bwd, hp_cpu_crop_fwd, hp_cpu_crop_bwd;
 hp_cpu_fn hp_cpu_merge_fwd, hp_cpu_merge_bwd;
 hp_cpu_fn hp_cpu_mul_fwd, hp_cpu_mul_bwd, hp_cpu_prelu_fwd, hp_cpu_prelu_bwd; /* cpu/mul.c */

@@ -26,6 +26,11 @@ static void means_of_large_maps_are_exact_to_a_block(void **state) {
     every(1024, sums_of_pools);
 }
 
+static void what_is_spread_over_large_maps_has_exact_gradients(void **state) {
+    (void)state;
+    every(1024, sums_of_spread);
+}
+
 static void norms_of_large_maps_are_exact_to_a_block(void **state) {
     (void)state;
     every(1024, sums_of_norm);
@@ -249,6 +254,7 @@ static void means_in_inference_are_exact_to_a_block(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(means_of_large_maps_are_exact_to_a_block),
+        cmocka_unit_test(what_is_spread_over_large_maps_has_exact_gradients),
         cmocka_unit_test(norms_of_large_maps_are_exact_to_a_block),
         cmocka_unit_test(losses_of_large_maps_are_exact),
         cmocka_unit_test(products_with_large_maps_are_exact_to_a_block),

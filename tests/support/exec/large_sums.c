@@ -1,6 +1,8 @@
 /* large_sums.c - sums over large maps on a device, against their definition in float64. */
 #include "tests/support/exec/large_sums.h"
 
+#include "plan/graph/layer.h"
+
 /* Half the distance between two float32 numbers near 1: what one rounding may lose. */
 static const double unit = 0x1p-24;
 
@@ -102,6 +104,43 @@ void sums_of_pools(const sums_law *l) {
     d.layer.stride_h = d.layer.stride_w = 1;
     finish_window(&d);
     check_pool(l, &d);
+}
+
+/* --- a vector over the map --- */
+
+static void check_spread(const sums_law *l, const hp_layer *layer) {
+    const draw d = {.layer = *layer,
+                    .samples = 1,
+                    .in = {{.h = 1, .w = 1, .c = 2}},
+                    .out = {.h = l->side, .w = l->side, .c = 2}};
+    const int64_t pixels = (int64_t)l->side * l->side;
+    double sum = 0, size = 0;
+    rig *r = start(l, &d);
+    run(r, RIG_BWD);
+    for (int64_t i = 0; i < pixels; i++) {
+        sum += value(l->pattern, i, 1);
+        size += fabs(value(l->pattern, i, 1));
+    }
+    for (int c = 0; c < 2; c++)
+        near(l, "a spread vector's gradient", c, rig_get(r, r->dx[0], c), sum,
+             lost(l, l->blocks.rows) * size);
+    rig_free(r);
+}
+
+void sums_of_spread(const sums_law *l) {
+    hp_layer k = {.op = HP_RESIZE, .n_in = 1, .groups = 1, .out_h = l->side, .out_w = l->side};
+    for (k.interpolation = HP_NEAREST; k.interpolation <= HP_BILINEAR; k.interpolation++) check_spread(l, &k);
+    k = (hp_layer){.op = HP_GATHER,
+                   .n_in = 1,
+                   .groups = 2,
+                   .kh = 1,
+                   .kw = 1,
+                   .step = 1,
+                   .out_c = 2,
+                   .out_h = l->side,
+                   .out_w = l->side,
+                   .border = HP_BORDER_EDGE};
+    check_spread(l, &k);
 }
 
 /* --- gradients of weights and biases --- */

@@ -25,6 +25,8 @@ typedef struct sums_law {
 
 /* Means of the whole map, of a few parts, of wide windows that overlap; and their gradients. */
 void sums_of_pools(const sums_law *l);
+/* Gradients of a vector that interpolation, or a gather, spreads over the map. */
+void sums_of_spread(const sums_law *l);
 /* Weights' and biases' gradients of a convolution of that many channels. */
 void sums_of_conv(const sums_law *l, int ins, int outs, int kernel, int stride, int groups);
 void sums_of_transposed(const sums_law *l, int ins, int outs);
