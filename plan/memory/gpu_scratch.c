@@ -43,12 +43,24 @@ static int64_t attend_bytes(const hp_graph *g, int layer, const hp_shape *s) {
            hp_round_up(8 * HP_GPU_BIAS_PARTS * places * hp_attention_heads(g, layer, s), LINE);
 }
 
+int64_t hp_gpu_groupnorm_partial(const hp_shape *s) {
+    return larger(hp_column_sums_bytes((int64_t)s->ih * s->iw, (int32_t)(s->n * s->ic)),
+                  hp_column_sums_bytes((int64_t)s->oh * s->ow, (int32_t)(s->n * s->oc)));
+}
+
+static int64_t groupnorm_bytes(const hp_layer *l, const hp_shape *s) {
+    const int32_t width = s->full_oc / l->groups;
+    return hp_gpu_groupnorm_partial(s) + 8 * s->n * (2 * (int64_t)s->ic + 4 * (int64_t)(s->ic / width));
+}
+
 int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s) {
     const hp_layer *l = &g->layer[layer];
     const int64_t pixels = s->n * s->oh * s->ow;
     if (op == HP_TASK_BWD && l->op == HP_ATTENTION) return attend_bytes(g, layer, s);
     if (op == HP_TASK_BWD && (l->op == HP_LAYERNORM || l->op == HP_RMSNORM))
         return hp_round_up(hp_column_sums_bytes(pixels, s->oc) + 2 * 4 * pixels, LINE);
+    if (l->op == HP_GROUPNORM && (op == HP_TASK_FWD || op == HP_TASK_BWD))
+        return hp_round_up(groupnorm_bytes(l, s), LINE);
     if (op == HP_TASK_BWD && l->op == HP_SUM && l->n_param > 0)
         return hp_round_up(hp_column_sums_bytes(pixels, s->oc), LINE);
     if (op == HP_TASK_BWD && l->op == HP_MUL)

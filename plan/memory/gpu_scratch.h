@@ -17,6 +17,9 @@ int64_t hp_gpu_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const 
 /* Of which the first bytes of an attention's backward pass are a float for each query and head; behind them lie the parts of the
  * gradient of a bias. */
 int64_t hp_gpu_attend_products(const hp_graph *g, int layer, const hp_shape *s);
+/* Of which, for a group norm, the first bytes are parts of sums; two sums of each sample's channel and four numbers of each
+ * sample's group follow, in float64. */
+int64_t hp_gpu_groupnorm_partial(const hp_shape *s);
 /* For a loss task. */
 int64_t hp_gpu_loss_bytes(void);
 /* Is this adaptive pooling the mean of whole, large maps? */

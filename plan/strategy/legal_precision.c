@@ -39,7 +39,7 @@ static int32_t heads_within(const hp_layer *l, int32_t channels, int32_t most) {
 }
 
 /* GPUs have no kernels of these. */
-static const bool on_hosts[HP_LAYER_OPS] = {[HP_GATHER] = true, [HP_REDUCE] = true, [HP_GROUPNORM] = true};
+static const bool on_hosts[HP_LAYER_OPS] = {[HP_GATHER] = true, [HP_REDUCE] = true};
 
 static bool has_kernels(const hp_device_info *device, const hp_graph *g, hp_reject *why) {
     for (int l = 0; l < g->n_layer && device && hp_device_on_gpu(device); l++) {

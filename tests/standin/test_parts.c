@@ -83,6 +83,19 @@ static void parts_of_transposed_convolutions_equal_the_whole(void **state) {
     }
 }
 
+/* Each part reads the whole map. */
+static void parts_of_group_norms_equal_the_whole(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(30); round++) {
+        draw d = draw_groupnorm(round);
+        d.flags = 0;
+        rig *whole = whole_of_draw(&d, -1, 1, false);
+        const double n = (double)d.samples * d.out.h * d.out.w;
+        check_split(&d, round, whole, NULL, bound_of_groupnorm(&d) * (n + 1));
+        rig_free(whole);
+    }
+}
+
 /* --- statistics over several parts: sums between the tasks --- */
 
 typedef struct parts {
@@ -175,6 +188,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_equal_the_whole),
         cmocka_unit_test(parts_of_transposed_convolutions_equal_the_whole),
+        cmocka_unit_test(parts_of_group_norms_equal_the_whole),
         cmocka_unit_test(parts_that_share_statistics_equal_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,6 +268,53 @@ static void products_slopes_and_interpolation_match_the_reference(void **state) 
     }
 }
 
+/* What is stored is rounded once. */
+static void near_stored(const trio *t, int32_t fast, int32_t exact, double bound, hp_store store) {
+    for (int64_t i = 0; i < rig_elems(t->fast, fast); i++) {
+        const double a = rig_get(t->fast, fast, i), b = rig_get(t->exact, exact, i);
+        if (!(fabs(a - b) <= fabs(b) * eps_of(store) + bound))
+            fail_msg("element %lld of %lld: %.9g, should be %.9g +- %.3g", (long long)i,
+                     (long long)rig_elems(t->fast, fast), a, b, bound);
+    }
+}
+
+static void check_groupnorm(const draw *d, hp_store store) {
+    const trio t = trio_new(d, store, -1, 1);
+    trio_run(&t);
+    const double bound = bound_of_groupnorm(d), n = (double)d->samples * d->out.h * d->out.w;
+    near_stored(&t, t.fast->y, t.exact->y, bound, store);
+    near_stored(&t, t.fast->dx[0], t.exact->dx[0], bound, store);
+    compare(t.fast, t.exact, HP_BUF_GRADS, HP_BUF_GRADS, 8 * eps() * (n + 1), NULL, "gradients");
+    trio_free(&t);
+}
+
+static void group_norm_matches_the_reference(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(48); round++) {
+        const draw d = draw_groupnorm(round);
+        check_groupnorm(&d, store_of(round));
+    }
+}
+
+/* Sums of more rows than one block of threads has, of numbers whose mean is a thousand times their deviation. */
+static void group_norm_of_a_large_map_loses_nothing_to_its_mean(void **state) {
+    (void)state;
+    draw d = {.layer = {.op = HP_GROUPNORM, .n_in = 1, .groups = 2, .eps = 1e-5f},
+              .samples = 2,
+              .out = {.h = 96, .w = 90, .c = 6}};
+    d.in[0] = d.out;
+    const trio t = trio_new(&d, HP_STORE_REAL, -1, 1);
+    for (int64_t i = 0; i < rig_elems(t.fast, t.fast->x[0]); i++)
+        rig_set(t.fast, t.fast->x[0], i, 1000 + rig_get(t.fast, t.fast->x[0], i));
+    put_same(&t, t.fast->x[0], t.exact->x[0]);
+    trio_run(&t);
+    compare(t.fast, t.exact, t.fast->y, t.exact->y, 16 * eps(), NULL, "y");
+    compare(t.fast, t.exact, t.fast->dx[0], t.exact->dx[0], 16 * eps(), NULL, "dx");
+    compare(t.fast, t.exact, HP_BUF_GRADS, HP_BUF_GRADS, 4 * eps() * 96, NULL,
+            "gradients"); /* sqrt(n) long */
+    trio_free(&t);
+}
+
 static void in_place_equals_out_of_place(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_cases(60); round++) {
@@ -359,7 +406,10 @@ static void adamw_and_the_norm_are_as_published(void **state) {
 static void reruns_give_the_same_bits(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_cases(24); round++) {
-        const draw d = round % 3 == 0 ? draw_conv(round) : round % 3 == 1 ? draw_bn(round) : draw_pool(round);
+        const draw d = round % 4 == 0   ? draw_conv(round)
+                       : round % 4 == 1 ? draw_bn(round)
+                       : round % 4 == 2 ? draw_groupnorm(round)
+                                        : draw_pool(round);
         if (!begins_inside(&d)) continue;
         runs_twice_alike(&hp_device_cuda, &d);
     }
@@ -377,6 +427,8 @@ int main(void) {
         cmocka_unit_test(means_of_large_maps_match_the_reference),
         cmocka_unit_test(elementwise_layers_match_the_reference),
         cmocka_unit_test(products_slopes_and_interpolation_match_the_reference),
+        cmocka_unit_test(group_norm_matches_the_reference),
+        cmocka_unit_test(group_norm_of_a_large_map_loses_nothing_to_its_mean),
         cmocka_unit_test(in_place_equals_out_of_place),
         cmocka_unit_test(loss_matches_the_reference),
         cmocka_unit_test(sgd_is_torchs),

@@ -23,17 +23,29 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
                      [HP_SUM] = hp_cuda_sum_fwd,
                      [HP_MUL] = hp_cuda_mul_fwd,
                      [HP_PRELU] = hp_cuda_prelu_fwd,
-                     [HP_RESIZE] = hp_cuda_resize_fwd},
-    [HP_TASK_BWD] = {[HP_BN] = hp_cuda_norm_bwd,           [HP_ACT] = hp_cuda_act_bwd,
-                     [HP_ADD] = hp_cuda_add_bwd,           [HP_MAXPOOL] = hp_cuda_maxpool_bwd,
-                     [HP_AVGPOOL] = hp_cuda_meanpool_bwd,  [HP_ADAPTPOOL] = hp_cuda_meanpool_bwd,
-                     [HP_CONCAT] = hp_cuda_concat_bwd,     [HP_DROPOUT] = hp_cuda_dropout_bwd,
-                     [HP_PAD] = hp_cuda_pad_bwd,           [HP_LAYERNORM] = hp_cuda_layernorm_bwd,
-                     [HP_RMSNORM] = hp_cuda_layernorm_bwd, [HP_ATTENTION] = hp_cuda_attention_bwd,
-                     [HP_POSITION] = hp_cuda_position_bwd, [HP_CLASSTOKEN] = hp_cuda_classtoken_bwd,
-                     [HP_CROP] = hp_cuda_crop_bwd,         [HP_MERGE] = hp_cuda_merge_bwd,
-                     [HP_SUM] = hp_cuda_sum_bwd,           [HP_MUL] = hp_cuda_mul_bwd,
-                     [HP_PRELU] = hp_cuda_prelu_bwd,       [HP_RESIZE] = hp_cuda_resize_bwd},
+                     [HP_RESIZE] = hp_cuda_resize_fwd,
+                     [HP_GROUPNORM] = hp_cuda_groupnorm_fwd},
+    [HP_TASK_BWD] = {[HP_BN] = hp_cuda_norm_bwd,
+                     [HP_ACT] = hp_cuda_act_bwd,
+                     [HP_ADD] = hp_cuda_add_bwd,
+                     [HP_MAXPOOL] = hp_cuda_maxpool_bwd,
+                     [HP_AVGPOOL] = hp_cuda_meanpool_bwd,
+                     [HP_ADAPTPOOL] = hp_cuda_meanpool_bwd,
+                     [HP_CONCAT] = hp_cuda_concat_bwd,
+                     [HP_DROPOUT] = hp_cuda_dropout_bwd,
+                     [HP_PAD] = hp_cuda_pad_bwd,
+                     [HP_LAYERNORM] = hp_cuda_layernorm_bwd,
+                     [HP_RMSNORM] = hp_cuda_layernorm_bwd,
+                     [HP_ATTENTION] = hp_cuda_attention_bwd,
+                     [HP_POSITION] = hp_cuda_position_bwd,
+                     [HP_CLASSTOKEN] = hp_cuda_classtoken_bwd,
+                     [HP_CROP] = hp_cuda_crop_bwd,
+                     [HP_MERGE] = hp_cuda_merge_bwd,
+                     [HP_SUM] = hp_cuda_sum_bwd,
+                     [HP_MUL] = hp_cuda_mul_bwd,
+                     [HP_PRELU] = hp_cuda_prelu_bwd,
+                     [HP_RESIZE] = hp_cuda_resize_bwd,
+                     [HP_GROUPNORM] = hp_cuda_groupnorm_bwd},
     [HP_TASK_BWDW] = {[HP_EMBEDDING] = hp_cuda_embedding_bwdw},
     [HP_TASK_STATS] = {[HP_BN] = hp_cuda_norm_sums},
     [HP_TASK_BSTATS] = {[HP_BN] = hp_cuda_norm_bwd_sums},
@@ -75,9 +87,18 @@ static hp_status check_window(const hp_bound *b, hp_error *err) {
                    b->layer->name, b->shape.kh, b->shape.kw);
 }
 
+/* A group norm's kernels count its samples' channels in 32 bits. */
+static hp_status check_columns(const hp_bound *b, hp_error *err) {
+    if (b->layer->op != HP_GROUPNORM || b->shape.n <= INT32_MAX / b->shape.ic) return HP_OK;
+    return hp_fail(err, HP_EUNAVAIL,
+                   "layer %s: %lld samples of %d channels are more than %d: use fewer at a time",
+                   b->layer->name, (long long)b->shape.n, b->shape.ic, INT32_MAX);
+}
+
 static hp_status prepare_layer(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     HP_TRY(check_elements(d, b, err));
     HP_TRY(check_window(b, err));
+    HP_TRY(check_columns(b, err));
     HP_TRY(hp_cuda_check_scratch(b, hp_cuda_own_scratch(d, b), err));
     *l = (hp_cuda_launch){.run = layers[b->task->op][b->layer->op], .name = "own"};
     return HP_OK;
@@ -121,6 +142,7 @@ hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS] = {
     [HP_EMBEDDING] = prepare_layer,   [HP_POSITION] = prepare_layer,     [HP_CLASSTOKEN] = prepare_layer,
     [HP_CROP] = prepare_layer,        [HP_MERGE] = prepare_layer,        [HP_SUM] = prepare_layer,
     [HP_MUL] = prepare_layer,         [HP_PRELU] = prepare_layer,        [HP_RESIZE] = prepare_layer,
+    [HP_GROUPNORM] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,
@@ -130,7 +152,7 @@ hp_cuda_prepare_fn *const hp_cuda_backward[HP_LAYER_OPS] = {
     [HP_LAYERNORM] = prepare_layer,   [HP_RMSNORM] = prepare_layer,      [HP_ATTENTION] = prepare_attention,
     [HP_POSITION] = prepare_layer,    [HP_CLASSTOKEN] = prepare_layer,   [HP_CROP] = prepare_layer,
     [HP_MERGE] = prepare_layer,       [HP_SUM] = prepare_layer,          [HP_MUL] = prepare_layer,
-    [HP_PRELU] = prepare_layer,       [HP_RESIZE] = prepare_layer,
+    [HP_PRELU] = prepare_layer,       [HP_RESIZE] = prepare_layer,       [HP_GROUPNORM] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv,

@@ -1,4 +1,4 @@
-/* device_norm.c - batch norm tasks, and poolings: what their kernels are told. */
+/* device_norm.c - batch norm, group norm and poolings: what their kernels are told. */
 #include "exec/cuda/train/device.h"
 
 /* --- batch norm --- */
@@ -95,6 +95,48 @@ hp_status hp_cuda_norm_bwd(hp_device *d, const hp_bound *b, void *self, hp_error
     (void)self;
     const hp_cuda_norm n = backward_of(d, b);
     HP_CUDA(hp_cuda_norm_backward(&n, d->cuda->compute));
+    return HP_OK;
+}
+
+/* --- group norm --- */
+
+static hp_cuda_groupnorm groupnorm_of(const hp_device *d, const hp_bound *b) {
+    const hp_shape *s = &b->shape;
+    const bool shifts = b->layer->n_param > 1;
+    const int32_t width = s->full_oc / b->layer->groups;
+    hp_cuda_groupnorm g = {.dtype = hp_cuda_elements(d, b),
+                           .shape = *s,
+                           .width = width,
+                           .first = s->oc0 - b->in_box[0].lo[HP_AXIS_C],
+                           .add = b->task->flags & HP_FLAG_ADD,
+                           .eps = (double)b->layer->eps,
+                           .share = 1 / ((double)s->ih * s->iw * width),
+                           .x = b->x[0],
+                           .dy = b->dy,
+                           .y = b->y,
+                           .dx = b->dx[0],
+                           .gamma = b->param[0],
+                           .beta = shifts ? b->param[1] : NULL,
+                           .dgamma = b->grad[0],
+                           .dbeta = shifts ? b->grad[1] : NULL,
+                           .all_groups = s->n * (s->ic / width),
+                           .partial = b->scratch};
+    g.column = g.partial + hp_gpu_groupnorm_partial(s) / (int64_t)sizeof(double);
+    g.group = g.column + 2 * s->n * s->ic;
+    return g;
+}
+
+hp_status hp_cuda_groupnorm_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    (void)self;
+    const hp_cuda_groupnorm g = groupnorm_of(d, b);
+    HP_CUDA(hp_cuda_groupnorm_forward(&g, d->cuda->compute));
+    return HP_OK;
+}
+
+hp_status hp_cuda_groupnorm_bwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    (void)self;
+    const hp_cuda_groupnorm g = groupnorm_of(d, b);
+    HP_CUDA(hp_cuda_groupnorm_backward(&g, d->cuda->compute));
     return HP_OK;
 }
 

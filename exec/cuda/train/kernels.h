@@ -166,6 +166,26 @@ typedef struct hp_cuda_layernorm {
 cudaError_t hp_cuda_layernorm_forward(const hp_cuda_layernorm *l, cudaStream_t s);
 cudaError_t hp_cuda_layernorm_backward(const hp_cuda_layernorm *l, cudaStream_t s);
 
+/* --- train/groupnorm.cu --- */
+
+/* The whole map of each sample is read: shape's input; the output may be some of it. */
+typedef struct hp_cuda_groupnorm {
+    hp_dtype dtype;
+    hp_shape shape;
+    int32_t width, first; /* channels of a group; of those that are read, the first that is made */
+    bool add;             /* to the gradients */
+    double eps, share;    /* share: 1 / elements of a sample's group */
+    const void *x, *dy;
+    void *y, *dx; /* dx: NULL = not wanted */
+    const float *gamma, *beta;
+    float *dgamma, *dbeta;    /* of no beta: NULL */
+    int64_t all_groups;       /* of all samples */
+    double *partial, *column, /* scratch: plan/memory/gpu_scratch.h */
+        *group;
+} hp_cuda_groupnorm;
+cudaError_t hp_cuda_groupnorm_forward(const hp_cuda_groupnorm *g, cudaStream_t s);
+cudaError_t hp_cuda_groupnorm_backward(const hp_cuda_groupnorm *g, cudaStream_t s);
+
 /* --- train/tokens.cu: tables --- */
 
 typedef struct hp_cuda_embedding {

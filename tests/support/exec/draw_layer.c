@@ -149,6 +149,27 @@ double terms_of_map(const draw *d) {
     return 2 + 4.0 * (double)d->samples * d->out.h * d->out.w * (one ? d->out.c : 1);
 }
 
+draw draw_groupnorm(uint64_t round) {
+    uint64_t c = 0;
+    const int width = pick(round, &c, 0, 3) ? pick(round, &c, 1, 9) : pick(round, &c, 33, 70);
+    draw d = {.layer = {.op = HP_GROUPNORM,
+                        .n_in = 1,
+                        .groups = pick(round, &c, 1, 5),
+                        .eps = round % 2 ? 0.05f : 0.4f},
+              .samples = pick(round, &c, 1, 3)};
+    d.out =
+        (hp_tensor){.h = pick(round, &c, 1, 13), .w = pick(round, &c, 1, 13), .c = width * d.layer.groups};
+    d.in[0] = d.out;
+    d.bias = pick(round, &c, 0, 1);
+    d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
+    return d;
+}
+
+double bound_of_groupnorm(const draw *d) {
+    const double inverse = 1 / sqrt((double)d->layer.eps);
+    return 64 * eps() * inverse * inverse * inverse;
+}
+
 draw draw_linear(uint64_t round) {
     uint64_t c = 0;
     draw d = {.layer = {.op = HP_LINEAR, .n_in = 1}, .samples = pick(round, &c, 1, 9)};

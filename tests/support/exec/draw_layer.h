@@ -42,6 +42,11 @@ draw draw_point(uint64_t round);
 draw draw_map(uint64_t round);
 /* Numbers that the longest sum of such a layer adds up, of numbers up to 1. */
 double terms_of_map(const draw *d);
+
+/* Groups of one channel, of all, of some; with and without beta. */
+draw draw_groupnorm(uint64_t round);
+/* What rounding to float32 may do to its elements: xhat is at most 2 / deviation, of numbers up to 1. */
+double bound_of_groupnorm(const draw *d);
 rig *build(const hp_device_ops *ops, const draw *d);
 void fill(rig *r, double low, double high);
 void run_all(rig *r);

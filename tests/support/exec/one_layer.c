@@ -106,6 +106,8 @@ static void rig_params(rig *r, bool bias) {
     if (l->op == HP_PRELU) rig_param(r, HP_PARAM_FACTOR, l->groups == 1 ? 1 : y->c, 1);
     for (int k = HP_PARAM_BN_GAMMA; l->op == HP_BN && k <= HP_PARAM_BN_VAR; k++)
         rig_param(r, (hp_param_kind)k, y->c, 1);
+    if (l->op == HP_GROUPNORM) rig_param(r, HP_PARAM_BN_GAMMA, y->c, 1);
+    if (l->op == HP_GROUPNORM && bias) rig_param(r, HP_PARAM_BN_BETA, y->c, 1);
 }
 
 static hp_shape rig_shape(const rig *r) {
