@@ -3,7 +3,7 @@
 #include "plan/graph/check.h"
 
 #include "plan/graph/acts.h"
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "plan/graph/shape.h"
 
 #include <inttypes.h>

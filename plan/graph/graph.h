@@ -147,7 +147,7 @@ typedef struct hp_layer {
     int32_t ceil_mode, count_include_pad; /* pools */
     int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
     int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
-    int32_t first, step, step_outer, out_c, border; /* gather: plan/graph/layer.h */
+    int32_t first, step, step_outer, out_c, border; /* gather: plan/graph/gather.h */
     int32_t reduction;                              /* reduce: hp_channel_reduction */
     int32_t inside;          /* resize, cubic: weights of what lies outside of the map go to the rest */
     double cubic;            /* resize: the coefficient a of Keys' kernel */

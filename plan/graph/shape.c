@@ -2,7 +2,7 @@
  * ceil mode included), unless the layer gives their number. */
 #include "plan/graph/shape.h"
 
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "plan/graph/summands.h"
 
 #include <inttypes.h>

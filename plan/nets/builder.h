@@ -105,7 +105,7 @@ int hp_build_merge(hp_builder *b, int x, const char *name);
 
 /* The whole map's statistics, per sample and group of channels. */
 int hp_build_groupnorm(hp_builder *b, int x, const char *name, int groups);
-/* By `like`'s rules (plan/graph/layer.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
+/* By `like`'s rules (plan/graph/gather.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
 int hp_build_gather(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_reduce(hp_builder *b, int x, const char *name, hp_channel_reduction reduction);
 

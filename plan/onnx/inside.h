@@ -314,7 +314,7 @@ hp_status onnx_emit_layernorm(const onnx_call *c, int32_t x, double eps, const o
 /* Adds or multiplies two tensors with the layouts of x and y (ops/arith.c). */
 hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_t x_tensor,
                        const onnx_value *y, int32_t y_tensor);
-/* A gather by the layer's rules (plan/graph/layer.h) of *tensor; members that are 0 are the input's (ops/gather.c). */
+/* A gather by the layer's rules (plan/graph/gather.h) of *tensor; members that are 0 are the input's (ops/gather.c). */
 hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor);
 /* Axes of one element become as long as is said. */
 hp_status onnx_emit_repeated(const onnx_call *c, int32_t h, int32_t w, int32_t channels, int32_t *tensor);

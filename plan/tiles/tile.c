@@ -2,7 +2,7 @@
 #include "plan/tiles/tile.h"
 
 #include "plan/graph/attention.h"
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "plan/graph/resample.h"
 #include "plan/graph/summands.h"
 

@@ -83,6 +83,27 @@ static void parts_of_transposed_convolutions_equal_the_whole(void **state) {
     }
 }
 
+static void parts_of_gathers_equal_the_whole(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(48); round++) {
+        const draw d = draw_gather(round);
+        rig *whole = whole_of_draw(&d, -1, 1, false);
+        check_split(&d, round, whole, NULL, terms_of_map(&d) * eps());
+        rig_free(whole);
+    }
+}
+
+static void parts_of_products_slopes_and_interpolation_equal_the_whole(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(40); round++) {
+        draw d = draw_map(round);
+        d.flags = 0;
+        rig *whole = whole_of_draw(&d, -1, 1, false);
+        check_split(&d, round, whole, NULL, terms_of_map(&d) * eps());
+        rig_free(whole);
+    }
+}
+
 /* Each part reads the whole map. */
 static void parts_of_group_norms_equal_the_whole(void **state) {
     (void)state;
@@ -188,6 +209,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_equal_the_whole),
         cmocka_unit_test(parts_of_transposed_convolutions_equal_the_whole),
+        cmocka_unit_test(parts_of_products_slopes_and_interpolation_equal_the_whole),
+        cmocka_unit_test(parts_of_gathers_equal_the_whole),
         cmocka_unit_test(parts_of_group_norms_equal_the_whole),
         cmocka_unit_test(parts_that_share_statistics_equal_the_whole),
     };

@@ -268,6 +268,14 @@ static void products_slopes_and_interpolation_match_the_reference(void **state) 
     }
 }
 
+static void gathers_match_the_reference(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(72); round++) {
+        const draw d = draw_gather(round);
+        check_map(&d, store_of(round / 2));
+    }
+}
+
 /* What is stored is rounded once. */
 static void near_stored(const trio *t, int32_t fast, int32_t exact, double bound, hp_store store) {
     for (int64_t i = 0; i < rig_elems(t->fast, fast); i++) {
@@ -408,7 +416,7 @@ static void reruns_give_the_same_bits(void **state) {
     for (uint64_t round = 0; round < law_cases(24); round++) {
         const draw d = round % 4 == 0   ? draw_conv(round)
                        : round % 4 == 1 ? draw_bn(round)
-                       : round % 4 == 2 ? draw_groupnorm(round)
+                       : round % 4 == 2 ? (round % 8 == 2 ? draw_groupnorm(round) : draw_gather(round))
                                         : draw_pool(round);
         if (!begins_inside(&d)) continue;
         runs_twice_alike(&hp_device_cuda, &d);
@@ -427,6 +435,7 @@ int main(void) {
         cmocka_unit_test(means_of_large_maps_match_the_reference),
         cmocka_unit_test(elementwise_layers_match_the_reference),
         cmocka_unit_test(products_slopes_and_interpolation_match_the_reference),
+        cmocka_unit_test(gathers_match_the_reference),
         cmocka_unit_test(group_norm_matches_the_reference),
         cmocka_unit_test(group_norm_of_a_large_map_loses_nothing_to_its_mean),
         cmocka_unit_test(in_place_equals_out_of_place),

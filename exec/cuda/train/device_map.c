@@ -1,4 +1,4 @@
-/* device_map.c - products of maps, parametric ReLU and interpolation: what their kernels are told. */
+/* device_map.c - products of maps, parametric ReLU, interpolation and gathers: what their kernels are told. */
 #include "exec/cuda/train/device.h"
 
 static hp_cuda_mul mul_of(const hp_bound *b) {
@@ -79,5 +79,24 @@ hp_status hp_cuda_resize_bwd(hp_device *d, const hp_bound *b, void *self, hp_err
     const hp_cuda_resize r = resize_of(b);
     (void)self;
     HP_CUDA(hp_cuda_resize_backward(hp_cuda_elements(d, b), b->dx[0], b->dy, &r, d->cuda->compute));
+    return HP_OK;
+}
+
+static hp_cuda_gather gather_of(const hp_bound *b) {
+    return (hp_cuda_gather){
+        .shape = b->shape, .rule = hp_gathering_of(b->layer), .first = b->in_box[0].lo[HP_AXIS_C]};
+}
+
+hp_status hp_cuda_gather_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const hp_cuda_gather g = gather_of(b);
+    (void)self;
+    HP_CUDA(hp_cuda_gather_forward(hp_cuda_elements(d, b), b->y, b->x[0], &g, d->cuda->compute));
+    return HP_OK;
+}
+
+hp_status hp_cuda_gather_bwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const hp_cuda_gather g = gather_of(b);
+    (void)self;
+    HP_CUDA(hp_cuda_gather_backward(hp_cuda_elements(d, b), b->dx[0], b->dy, &g, d->cuda->compute));
     return HP_OK;
 }

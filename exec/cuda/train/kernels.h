@@ -11,6 +11,7 @@
 #include "plan/device/device.h"
 #include "plan/memory/column_sums.h"
 #include "plan/memory/gpu_scratch.h"
+#include "plan/graph/gather.h"
 #include "plan/graph/resample.h"
 
 #ifdef __cplusplus
@@ -146,6 +147,18 @@ typedef struct hp_cuda_resize {
 cudaError_t hp_cuda_resize_forward(hp_dtype t, void *y, const void *x, const hp_cuda_resize *r,
                                    cudaStream_t s);
 cudaError_t hp_cuda_resize_backward(hp_dtype t, void *dx, const void *dy, const hp_cuda_resize *r,
+                                    cudaStream_t s);
+
+/* --- train/gather.cu --- */
+
+typedef struct hp_cuda_gather {
+    hp_shape shape;
+    hp_gathering rule;
+    int32_t first; /* channel of the input's box */
+} hp_cuda_gather;
+cudaError_t hp_cuda_gather_forward(hp_dtype t, void *y, const void *x, const hp_cuda_gather *g,
+                                   cudaStream_t s);
+cudaError_t hp_cuda_gather_backward(hp_dtype t, void *dx, const void *dy, const hp_cuda_gather *g,
                                     cudaStream_t s);
 
 /* --- train/layernorm.cu: layer norm and RMS norm --- */

@@ -1,6 +1,6 @@
-/* gather.c - tasks that gather elements by place (plan/graph/layer.h), or reduce a pixel's channels to one. */
+/* gather.c - tasks that gather elements by place (plan/graph/gather.h), or reduce a pixel's channels to one. */
 #include "exec/device/cpu/train.h"
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "plan/memory/device.h"
 
 #include <string.h>
@@ -12,11 +12,11 @@ typedef void run_fn(const hp_bound *b, int64_t out, int64_t at, int64_t n);
 
 /* The runs of a pixel whose channels begin at `at` in the input, those of its place in its block at `i` in the sequence. */
 static void every_run_of(const hp_bound *b, int64_t out, int64_t at, int64_t i, run_fn *visit) {
-    const hp_layer *l = b->layer;
+    const hp_gathering g = hp_gathering_of(b->layer);
     for (int64_t c = 0, n; c < b->shape.oc; c += n) {
-        const int64_t left = l->groups - (i + c) % l->groups, most = b->shape.oc - c;
-        n = l->step != 1 ? 1 : left < most ? left : most;
-        visit(b, out + c, at + hp_gather_channel(l, i + c), n);
+        const int64_t left = g.groups - (i + c) % g.groups, most = b->shape.oc - c;
+        n = g.step != 1 ? 1 : left < most ? left : most;
+        visit(b, out + c, at + hp_gather_channel(&g, i + c), n);
     }
 }
 

@@ -1,4 +1,5 @@
 /* gather.c - nodes that only move elements: DepthToSpace, SpaceToDepth; and the layers that pick, spread and repeat them. */
+#include "plan/graph/gather.h"
 #include "plan/onnx/inside.h"
 
 #include <inttypes.h>

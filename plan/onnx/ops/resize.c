@@ -1,5 +1,6 @@
 /* resize.c - Pad, Resize and Upsample. hplan has four of Resize's many conventions, by sizes or by scales; a node is accepted
  * if one of them reads the same pixels with the same weights at this size. */
+#include "plan/graph/gather.h"
 #include "plan/onnx/inside.h"
 
 #include "plan/graph/resample.h"

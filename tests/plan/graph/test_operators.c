@@ -1,6 +1,6 @@
 /* test_operators.c - operators beyond those of torchvision's nets: shapes by the published formulas, what
  * does not belong together refused, parameters of what is built, and which networks can be trained. */
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "plan/graph/shape.h"
 #include "plan/nets/act.h"
 #include "plan/program/program.h"
@@ -288,8 +288,27 @@ static void layers_without_a_backward_pass_are_named(void **state) {
     }
 }
 
+/* Every row that a border reaches is read by one row of the map, on one side. */
+static void readers_of_a_gathered_row_are_its_inverse(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 5; n++)
+        for (int border = 0; border < HP_BORDERS; border++) {
+            const int64_t most[HP_BORDERS] = {0, 9, n - 1, n};
+            for (int64_t at = -most[border]; at < n + most[border]; at++)
+                for (int64_t row = 0; row < n; row++) {
+                    int sides = 0;
+                    for (int side = 0; side < HP_MAP_SIDES; side++) {
+                        const hp_gather_rows r = hp_gather_readers(border, row, n, side);
+                        sides += at >= r.lo && at < r.hi;
+                    }
+                    assert_int_equal(sides, row == hp_gather_row(border, at, n));
+                }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readers_of_a_gathered_row_are_its_inverse),
         cmocka_unit_test(padding_after_the_map_is_a_number_of_windows),
         cmocka_unit_test(transposed_convolutions_are_torchs),
         cmocka_unit_test(the_others_have_the_shape_of_their_input),

@@ -2,6 +2,7 @@
 #include "tests/support/exec/draw_layer.h"
 
 #include "plan/graph/acts.h"
+#include "plan/graph/gather.h"
 
 /* --- drawing shapes --- */
 
@@ -117,11 +118,49 @@ draw draw_pad(uint64_t round) {
     return d;
 }
 
-/* Maps beside each other, or a map and a vector; parametric ReLU; interpolation of any kind. */
+/* The larger k <= most by which n can be divided. */
+static int divisor_up_to(int n, int most) {
+    while (n % most) most--;
+    return most;
+}
+
+/* Rows, or columns, before the map of n, and how many are made. */
+static void draw_border(hp_border border, int n, uint64_t round, uint64_t *c, int32_t *before,
+                        int32_t *made) {
+    const int most[HP_BORDERS] = {0, 3 * n, n - 1, n};
+    *before = pick(round, c, 0, most[border]);
+    *made = n + *before + pick(round, c, 0, most[border]);
+}
+
+draw draw_gather(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_GATHER, .n_in = 1, .border = (int32_t)(round % HP_BORDERS)},
+              .samples = pick(round, &c, 1, 3)};
+    hp_layer *l = &d.layer;
+    const int most = round / HP_BORDERS % 3 ? 9 : 1;
+    d.in[0] = (hp_tensor){.h = pick(round, &c, 1, most), .w = pick(round, &c, 1, most)};
+    l->kh = pick(round, &c, 1, 3);
+    l->kw = pick(round, &c, 1, 2);
+    draw_border((hp_border)l->border, d.in[0].h * l->kh, round, &c, &l->pad_h, &l->out_h);
+    draw_border((hp_border)l->border, d.in[0].w * l->kw, round, &c, &l->pad_w, &l->out_w);
+    l->out_c = pick(round, &c, 1, pick(round, &c, 0, 2) ? 6 : 40);
+    const int all = l->kh * l->kw * l->out_c;
+    l->groups = divisor_up_to(all, pick(round, &c, 1, all));
+    l->first = pick(round, &c, 0, 4);
+    l->step = pick(round, &c, 0, 3);
+    l->step_outer = pick(round, &c, 0, 4);
+    d.in[0].c =
+        l->first + (l->groups - 1) * l->step + (all / l->groups - 1) * l->step_outer + pick(round, &c, 1, 3);
+    d.out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = l->out_c};
+    return d;
+}
+
+/* Maps beside each other, or a map and a vector; parametric ReLU; interpolation of any kind; gathers. */
 draw draw_map(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_MUL, HP_PRELU, HP_RESIZE, HP_RESIZE};
-    draw d = {.layer = {.op = ops[round % 4], .n_in = 1}, .samples = pick(round, &c, 1, 3)};
+    if (round % 5 == 4) return draw_gather(round / 5);
+    draw d = {.layer = {.op = ops[round % 5], .n_in = 1}, .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     d.in[0] =
         (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 70)};
@@ -143,9 +182,9 @@ draw draw_map(uint64_t round) {
     return d;
 }
 
-/* Of cubic interpolation shares are up to 5/4. */
+/* Of cubic interpolation shares are up to 5/4; all of a gather may be one element. */
 double terms_of_map(const draw *d) {
-    const bool one = d->layer.op == HP_PRELU && d->layer.groups == 1;
+    const bool one = (d->layer.op == HP_PRELU && d->layer.groups == 1) || d->layer.op == HP_GATHER;
     return 2 + 4.0 * (double)d->samples * d->out.h * d->out.w * (one ? d->out.c : 1);
 }
 

@@ -38,7 +38,11 @@ draw draw_bn(uint64_t round);
 draw draw_pool(uint64_t round);
 draw draw_point(uint64_t round);
 
-/* Products, parametric ReLU, interpolation. */
+/* Channels in any two steps, blocks, borders as wide as they may be; the input may be one pixel, or the output one element many
+ * times. */
+draw draw_gather(uint64_t round);
+
+/* Products, parametric ReLU, interpolation, gathers. */
 draw draw_map(uint64_t round);
 /* Numbers that the longest sum of such a layer adds up, of numbers up to 1. */
 double terms_of_map(const draw *d);

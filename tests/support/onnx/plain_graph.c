@@ -1,6 +1,6 @@
 /* plain_graph.c - a network computed from the operators' definitions, one sample, in double. */
 #include "tests/support/onnx/plain_graph.h"
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "tests/support/plan/exact_activation.h"
 
 static double plain_at(const plain *p, int tensor, int64_t y, int64_t x, int64_t c) {
@@ -147,8 +147,9 @@ static double plain_gather(const plain *p, const hp_layer *l, int64_t y, int64_t
     const hp_tensor *in = &p->g->tensor[l->in[0]];
     const int64_t iy = hp_gather_row(l->border, y - l->pad_h, (int64_t)in->h * l->kh),
                   ix = hp_gather_row(l->border, x - l->pad_w, (int64_t)in->w * l->kw);
+    const hp_gathering g = hp_gathering_of(l);
     const int64_t i = (iy % l->kh * l->kw + ix % l->kw) * l->out_c + c;
-    return plain_at(p, l->in[0], iy / l->kh, ix / l->kw, hp_gather_channel(l, i));
+    return plain_at(p, l->in[0], iy / l->kh, ix / l->kw, hp_gather_channel(&g, i));
 }
 
 static double plain_reduce(const plain *p, const hp_layer *l, int64_t y, int64_t x) {

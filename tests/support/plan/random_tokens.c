@@ -1,7 +1,7 @@
 /* random_tokens.c - random small transformers, and networks of gathers, reductions and group norms; see random_tokens.h. */
 #include "tests/support/plan/random_tokens.h"
 
-#include "plan/graph/layer.h"
+#include "plan/graph/gather.h"
 #include "plan/nets/act.h"
 
 static int normed(hp_builder *b, dice *d, int x) {
