@@ -38,22 +38,7 @@ static int32_t heads_within(const hp_layer *l, int32_t channels, int32_t most) {
     return (int32_t)heads;
 }
 
-/* GPUs have no kernels of these. */
-static const bool on_hosts[HP_LAYER_OPS] = {[HP_GATHER] = true, [HP_REDUCE] = true};
-
-static bool has_kernels(const hp_device_info *device, const hp_graph *g, hp_reject *why) {
-    for (int l = 0; l < g->n_layer && device && hp_device_on_gpu(device); l++) {
-        const hp_layer *layer = &g->layer[l];
-        if (!on_hosts[layer->op]) continue;
-        hp_refuse(why, HP_REJECT_LAYER, "layer %.60s (%s) has no kernel on device %.20s", layer->name,
-                  hp_layer_infos[layer->op].name, device->name);
-        return hp_fix(why, "--device %s", hp_devices[0].name);
-    }
-    return true;
-}
-
 bool hp_device_has_layers(const hp_device_info *device, const hp_graph *g, hp_reject *why) {
-    if (!has_kernels(device, g, why)) return false;
     const int32_t most = device ? device->head_channels : 0;
     for (int l = 0; l < g->n_layer && most > 0; l++) {
         const hp_layer *layer = &g->layer[l];

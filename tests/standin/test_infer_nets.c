@@ -141,6 +141,15 @@ static void tokens_in_16_bits(void **state) {
         agrees(random_tokens, seed, seed % 2 ? HP_PREC_BF16 : HP_PREC_FP16, seed % 2 ? 0x1p-4 : 0x1p-7);
 }
 
+static void maps_that_gather_and_normalise(void **state) {
+    static const int32_t precs[] = {HP_PREC_FP32, HP_PREC_BF16, HP_PREC_FP16, HP_PREC_INT8,
+                                    HP_PREC_INT8_DYNAMIC};
+    static const double worst[] = {512 * 40 * 0x1p-24, 0x1p-4, 0x1p-7, 0.05, 0.05};
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(30); seed++)
+        agrees(random_maps, seed, precs[seed % 5], worst[seed % 5]);
+}
+
 /* Heads of whole 16 bytes, as networks have them: a text, an image, a text with heads of more than 64. */
 static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
     static const char *const nets[] = {"gpt:1,64,2,20,48", "vit:1,128,2,4", "gpt:1,160,2,12,48"};
@@ -176,6 +185,7 @@ int main(void) {
                                        cmocka_unit_test(tokens_in_float32),
                                        cmocka_unit_test(tokens_in_16_bits),
                                        cmocka_unit_test(wide_heads_in_16_bits),
+                                       cmocka_unit_test(maps_that_gather_and_normalise),
                                        cmocka_unit_test(tokens_in_8_bits),
                                        cmocka_unit_test(tokens_in_8_bits_found_at_run_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);

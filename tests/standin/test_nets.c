@@ -108,6 +108,7 @@ static void one_rank_stays_within_rounding(void **state) {
     (void)state;
     one_rank(random_net, 1, 9);
     one_rank(random_tokens, 1, 9);
+    one_rank(random_maps, 1, 9);
 }
 
 /* Attention whose heads take several turns of 32 channels, over several tiles of pixels. */
@@ -145,12 +146,14 @@ static void any_strategy_stays_within_rounding(void **state) {
     (void)state;
     any_strategy(random_net, 101, 9);
     any_strategy(random_tokens, 101, 9);
+    any_strategy(random_maps, 101, 9);
 }
 
 static void any_strategy_in_low_precision_stays_within_rounding(void **state) {
     (void)state;
     low_precision(random_net, 301, 9);
     if (law_all("any strategy of transformers in low precision")) low_precision(random_tokens, 301, 9);
+    low_precision(random_maps, 301, 9);
 }
 
 static void the_same_run_twice_gives_the_same_bits(void **state) {

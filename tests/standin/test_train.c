@@ -276,6 +276,37 @@ static void gathers_match_the_reference(void **state) {
     }
 }
 
+static void means_and_largest_of_channels_match_the_reference(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(48); round++) {
+        const draw d = draw_reduce(round);
+        check_map(&d, store_of(round));
+    }
+}
+
+/* The first of several that are alike, and of numbers a NaN among them; never a gradient. */
+static void the_number_of_the_largest_channel_is_the_references(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < law_cases(24); round++) {
+        draw d = draw_reduce(round);
+        hp_error err;
+        d.layer.reduction = HP_CHANNELS_ARGMAX;
+        const trio t = trio_new(&d, HP_STORE_REAL, -4, 4);
+        for (int64_t i = 0; i < rig_elems(t.fast, t.fast->x[0]); i++) {
+            const double v = rig_get(t.fast, t.fast->x[0], i);
+            rig_set(t.fast, t.fast->x[0], i, i % 41 == 7 ? NAN : round % 3 ? floor(v / 2) : v);
+        }
+        put_same(&t, t.fast->x[0], t.exact->x[0]);
+        rig *const both[] = {t.fast, t.exact};
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(rig_open(both[k], &err), HP_OK);
+            assert_int_equal(rig_run(both[k], RIG_FWD), HP_OK);
+        }
+        compare(t.fast, t.exact, t.fast->y, t.exact->y, 0, NULL, "number");
+        trio_free(&t);
+    }
+}
+
 /* What is stored is rounded once. */
 static void near_stored(const trio *t, int32_t fast, int32_t exact, double bound, hp_store store) {
     for (int64_t i = 0; i < rig_elems(t->fast, fast); i++) {
@@ -436,6 +467,8 @@ int main(void) {
         cmocka_unit_test(elementwise_layers_match_the_reference),
         cmocka_unit_test(products_slopes_and_interpolation_match_the_reference),
         cmocka_unit_test(gathers_match_the_reference),
+        cmocka_unit_test(means_and_largest_of_channels_match_the_reference),
+        cmocka_unit_test(the_number_of_the_largest_channel_is_the_references),
         cmocka_unit_test(group_norm_matches_the_reference),
         cmocka_unit_test(group_norm_of_a_large_map_loses_nothing_to_its_mean),
         cmocka_unit_test(in_place_equals_out_of_place),

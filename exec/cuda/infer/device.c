@@ -109,4 +109,5 @@ hp_cuda_prepare_fn *const hp_cuda_infer[HP_LAYER_OPS] = {
     [HP_CLASSTOKEN] = hp_cuda_infer_trained, [HP_CROP] = hp_cuda_infer_trained,
     [HP_MERGE] = hp_cuda_infer_trained,      [HP_PRELU] = hp_cuda_infer_trained,
     [HP_GROUPNORM] = hp_cuda_infer_trained,  [HP_GATHER] = hp_cuda_infer_trained,
+    [HP_REDUCE] = hp_cuda_infer_trained,
 };

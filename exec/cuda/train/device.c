@@ -25,7 +25,8 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
                      [HP_PRELU] = hp_cuda_prelu_fwd,
                      [HP_RESIZE] = hp_cuda_resize_fwd,
                      [HP_GROUPNORM] = hp_cuda_groupnorm_fwd,
-                     [HP_GATHER] = hp_cuda_gather_fwd},
+                     [HP_GATHER] = hp_cuda_gather_fwd,
+                     [HP_REDUCE] = hp_cuda_reduce_fwd},
     [HP_TASK_BWD] = {[HP_BN] = hp_cuda_norm_bwd,
                      [HP_ACT] = hp_cuda_act_bwd,
                      [HP_ADD] = hp_cuda_add_bwd,
@@ -47,7 +48,8 @@ static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
                      [HP_PRELU] = hp_cuda_prelu_bwd,
                      [HP_RESIZE] = hp_cuda_resize_bwd,
                      [HP_GROUPNORM] = hp_cuda_groupnorm_bwd,
-                     [HP_GATHER] = hp_cuda_gather_bwd},
+                     [HP_GATHER] = hp_cuda_gather_bwd,
+                     [HP_REDUCE] = hp_cuda_reduce_bwd},
     [HP_TASK_BWDW] = {[HP_EMBEDDING] = hp_cuda_embedding_bwdw},
     [HP_TASK_STATS] = {[HP_BN] = hp_cuda_norm_sums},
     [HP_TASK_BSTATS] = {[HP_BN] = hp_cuda_norm_bwd_sums},
@@ -144,7 +146,7 @@ hp_cuda_prepare_fn *const hp_cuda_forward[HP_LAYER_OPS] = {
     [HP_EMBEDDING] = prepare_layer,   [HP_POSITION] = prepare_layer,     [HP_CLASSTOKEN] = prepare_layer,
     [HP_CROP] = prepare_layer,        [HP_MERGE] = prepare_layer,        [HP_SUM] = prepare_layer,
     [HP_MUL] = prepare_layer,         [HP_PRELU] = prepare_layer,        [HP_RESIZE] = prepare_layer,
-    [HP_GROUPNORM] = prepare_layer,   [HP_GATHER] = prepare_layer,
+    [HP_GROUPNORM] = prepare_layer,   [HP_GATHER] = prepare_layer,       [HP_REDUCE] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_backward[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv, [HP_CONVT] = hp_cuda_prepare_conv, [HP_LINEAR] = hp_cuda_prepare_linear,
@@ -155,7 +157,7 @@ hp_cuda_prepare_fn *const hp_cuda_backward[HP_LAYER_OPS] = {
     [HP_POSITION] = prepare_layer,    [HP_CLASSTOKEN] = prepare_layer,   [HP_CROP] = prepare_layer,
     [HP_MERGE] = prepare_layer,       [HP_SUM] = prepare_layer,          [HP_MUL] = prepare_layer,
     [HP_PRELU] = prepare_layer,       [HP_RESIZE] = prepare_layer,       [HP_GROUPNORM] = prepare_layer,
-    [HP_GATHER] = prepare_layer,
+    [HP_GATHER] = prepare_layer,      [HP_REDUCE] = prepare_layer,
 };
 hp_cuda_prepare_fn *const hp_cuda_backward_weights[HP_LAYER_OPS] = {
     [HP_CONV] = hp_cuda_prepare_conv,

@@ -39,7 +39,8 @@ hp_cuda_launch_fn hp_cuda_embedding_fwd, hp_cuda_embedding_bwdw, hp_cuda_positio
 hp_cuda_launch_fn hp_cuda_classtoken_fwd, hp_cuda_classtoken_bwd, hp_cuda_crop_fwd, hp_cuda_crop_bwd;
 hp_cuda_launch_fn hp_cuda_mul_fwd, hp_cuda_mul_bwd, hp_cuda_prelu_fwd, hp_cuda_prelu_bwd, hp_cuda_resize_fwd,
     hp_cuda_resize_bwd;
-hp_cuda_launch_fn hp_cuda_groupnorm_fwd, hp_cuda_groupnorm_bwd, hp_cuda_gather_fwd, hp_cuda_gather_bwd;
+hp_cuda_launch_fn hp_cuda_groupnorm_fwd, hp_cuda_groupnorm_bwd, hp_cuda_gather_fwd, hp_cuda_gather_bwd,
+    hp_cuda_reduce_fwd, hp_cuda_reduce_bwd;
 hp_cuda_launch_fn hp_cuda_merge_fwd, hp_cuda_merge_bwd, hp_cuda_sum_fwd, hp_cuda_sum_bwd;
 hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_copy_part,
     hp_cuda_update_step, hp_cuda_norm_of_gradients, hp_cuda_loss_rows, hp_cuda_class_sums;

@@ -1,4 +1,4 @@
-/* device_map.c - products of maps, parametric ReLU, interpolation and gathers: what their kernels are told. */
+/* device_map.c - products of maps, parametric ReLU, interpolation, gathers and reductions of channels: what their kernels are told. */
 #include "exec/cuda/train/device.h"
 
 static hp_cuda_mul mul_of(const hp_bound *b) {
@@ -98,5 +98,24 @@ hp_status hp_cuda_gather_bwd(hp_device *d, const hp_bound *b, void *self, hp_err
     const hp_cuda_gather g = gather_of(b);
     (void)self;
     HP_CUDA(hp_cuda_gather_backward(hp_cuda_elements(d, b), b->dx[0], b->dy, &g, d->cuda->compute));
+    return HP_OK;
+}
+
+static hp_cuda_reduce reduce_of(const hp_bound *b) {
+    return (hp_cuda_reduce){
+        .pixels = hp_cuda_pixels(&b->shape), .channels = b->shape.ic, .kind = b->layer->reduction};
+}
+
+hp_status hp_cuda_reduce_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const hp_cuda_reduce r = reduce_of(b);
+    (void)self;
+    HP_CUDA(hp_cuda_reduce_forward(hp_cuda_elements(d, b), b->y, b->x[0], &r, d->cuda->compute));
+    return HP_OK;
+}
+
+hp_status hp_cuda_reduce_bwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
+    const hp_cuda_reduce r = reduce_of(b);
+    (void)self;
+    HP_CUDA(hp_cuda_reduce_backward(hp_cuda_elements(d, b), b->dx[0], b->dy, b->x[0], &r, d->cuda->compute));
     return HP_OK;
 }

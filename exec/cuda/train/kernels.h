@@ -161,6 +161,18 @@ cudaError_t hp_cuda_gather_forward(hp_dtype t, void *y, const void *x, const hp_
 cudaError_t hp_cuda_gather_backward(hp_dtype t, void *dx, const void *dy, const hp_cuda_gather *g,
                                     cudaStream_t s);
 
+/* --- train/reduce.cu: a pixel's channels to one --- */
+
+typedef struct hp_cuda_reduce {
+    int64_t pixels;
+    int32_t channels, kind; /* hp_channel_reduction */
+} hp_cuda_reduce;
+cudaError_t hp_cuda_reduce_forward(hp_dtype t, void *y, const void *x, const hp_cuda_reduce *r,
+                                   cudaStream_t s);
+/* x: of the largest. */
+cudaError_t hp_cuda_reduce_backward(hp_dtype t, void *dx, const void *dy, const void *x,
+                                    const hp_cuda_reduce *r, cudaStream_t s);
+
 /* --- train/layernorm.cu: layer norm and RMS norm --- */
 
 typedef struct hp_cuda_layernorm {

@@ -139,27 +139,6 @@ static void heads_wider_than_a_device_s_are_refused_with_what_mends_them(void **
             }
 }
 
-/* The gates of an attention U-Net gather: by name, with a device that does. */
-static void layers_without_kernels_are_refused_by_name(void **state) {
-    (void)state;
-    hp_arena *a = hp_arena_new();
-    hp_graph *g = NULL;
-    hp_error err;
-    assert_int_equal(hp_net_build(a, "attention-unet:4", 32, 32, 2, &g, &err), HP_OK);
-    for (const hp_device_info *d = hp_devices; d < hp_devices + HP_DEVICES; d++) {
-        hp_reject why = {.code = HP_FEASIBLE};
-        const hp_device_info *other = NULL;
-        const bool has = hp_device_has_layers(d, g, &why);
-        assert_int_equal(has, !hp_device_on_gpu(d));
-        if (has) continue;
-        assert_int_equal(why.code, HP_REJECT_LAYER);
-        assert_non_null(strstr(why.limit, "Att5.expand (gather)"));
-        assert_int_equal(hp_device_find(why.fix + strlen("--device "), &other, NULL), HP_OK);
-        assert_true(hp_device_has_layers(other, g, NULL));
-    }
-    hp_arena_free(a);
-}
-
 /* Codes and texts are each other's inverse. */
 static void every_reject_has_a_text_of_its_own(void **state) {
     (void)state;
@@ -180,7 +159,6 @@ int main(void) {
         cmocka_unit_test(every_device_has_its_own_back_end_and_mpi),
         cmocka_unit_test(the_device_that_a_fix_names_computes_in_the_precision),
         cmocka_unit_test(heads_wider_than_a_device_s_are_refused_with_what_mends_them),
-        cmocka_unit_test(layers_without_kernels_are_refused_by_name),
         cmocka_unit_test(every_reject_has_a_text_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

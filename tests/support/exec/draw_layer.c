@@ -155,11 +155,26 @@ draw draw_gather(uint64_t round) {
     return d;
 }
 
-/* Maps beside each other, or a map and a vector; parametric ReLU; interpolation of any kind; gathers. */
+/* What may be differentiated; of numbers from small to many, of which some are alike where they are rounded. */
+draw draw_reduce(uint64_t round) {
+    uint64_t c = 0;
+    draw d = {.layer = {.op = HP_REDUCE,
+                        .n_in = 1,
+                        .reduction = (int32_t)(round % 2 ? HP_CHANNELS_MEAN : HP_CHANNELS_MAX)},
+              .samples = pick(round, &c, 1, 3)};
+    d.in[0] = (hp_tensor){.h = pick(round, &c, 1, 9),
+                          .w = pick(round, &c, 1, 9),
+                          .c = round / 2 % 2 ? pick(round, &c, 32, 100) : pick(round, &c, 1, 31)};
+    d.out = d.in[0];
+    d.out.c = 1;
+    return d;
+}
+
+/* Maps beside each other, or a map and a vector; parametric ReLU; interpolation of any kind; gathers, reductions. */
 draw draw_map(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_MUL, HP_PRELU, HP_RESIZE, HP_RESIZE};
-    if (round % 5 == 4) return draw_gather(round / 5);
+    if (round % 5 == 4) return round / 5 % 3 ? draw_gather(round / 5) : draw_reduce(round / 15);
     draw d = {.layer = {.op = ops[round % 5], .n_in = 1}, .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     d.in[0] =

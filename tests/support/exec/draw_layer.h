@@ -42,7 +42,10 @@ draw draw_point(uint64_t round);
  * times. */
 draw draw_gather(uint64_t round);
 
-/* Products, parametric ReLU, interpolation, gathers. */
+/* Mean and largest of few channels or many. */
+draw draw_reduce(uint64_t round);
+
+/* Products, parametric ReLU, interpolation, gathers, reductions of channels. */
 draw draw_map(uint64_t round);
 /* Numbers that the longest sum of such a layer adds up, of numbers up to 1. */
 double terms_of_map(const draw *d);
