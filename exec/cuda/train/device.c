@@ -93,7 +93,7 @@ static hp_status check_window(const hp_bound *b, hp_error *err) {
 
 /* A group norm's kernels count its samples' channels in 32 bits. */
 static hp_status check_columns(const hp_bound *b, hp_error *err) {
-    if (b->layer->op != HP_GROUPNORM || b->shape.n <= INT32_MAX / b->shape.ic) return HP_OK;
+    if (b->layer->op != HP_GROUPNORM || b->shape.n * b->shape.ic <= INT32_MAX) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL,
                    "layer %s: %lld samples of %d channels are more than %d: use fewer at a time",
                    b->layer->name, (long long)b->shape.n, b->shape.ic, INT32_MAX);
