@@ -32,7 +32,8 @@ static hp_cuda_layernorm norm_of(const hp_device *d, const hp_bound *b) {
                            .dgamma = b->grad[0],
                            .dbeta = b->layer->n_param > 1 ? b->grad[1] : NULL,
                            .partial = b->scratch};
-    l.moments = (float *)((unsigned char *)b->scratch + hp_column_sums_bytes(l.pixels, l.outs));
+    if (b->scratch) /* forward there is none */
+        l.moments = (float *)((unsigned char *)b->scratch + hp_column_sums_bytes(l.pixels, l.outs));
     return l;
 }
 

@@ -44,7 +44,7 @@ template <typename T, int L>
 static __device__ inline double row_loss(const hp_cuda_loss &a, int64_t row, int32_t label, Best top,
                                          int32_t lane) {
     const T *logits = (const T *)a.logits + row * a.classes;
-    T *dlogits = (T *)a.dlogits + row * a.classes;
+    T *dlogits = a.dlogits ? (T *)a.dlogits + row * a.classes : NULL;
     const double scale = a.scale * a.step->loss_scale;
     double sum = 0;
 #pragma unroll 8
