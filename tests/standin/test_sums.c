@@ -60,12 +60,40 @@ static void a_frequent_tokens_gradient_is_exact_to_a_block(void **state) {
     free(dy);
 }
 
+/* Of a vector that is spread over a map. */
+static void a_spread_vectors_gradient_is_rounded_once(void **state) {
+    (void)state;
+    enum { SIDE = 160, CHANNELS = 3 };
+    const hp_layer spread = {.op = HP_GATHER,
+                             .n_in = 1,
+                             .kh = 1,
+                             .kw = 1,
+                             .out_h = SIDE,
+                             .out_w = SIDE,
+                             .out_c = CHANNELS,
+                             .groups = CHANNELS,
+                             .step = 1,
+                             .border = HP_BORDER_EDGE};
+    draw d = {.layer = spread, .samples = 2, .out = {.h = SIDE, .w = SIDE, .c = CHANNELS}};
+    d.in[0] = (hp_tensor){.h = 1, .w = 1, .c = CHANNELS};
+    rig *r = build(&hp_device_cuda, &d);
+    double sum[2 * CHANNELS] = {0};
+    fill(r, 0, 1);
+    run_all(r);
+    for (int64_t i = 0; i < rig_elems(r, r->dy); i++)
+        sum[i / (SIDE * SIDE * CHANNELS) * CHANNELS + i % CHANNELS] += rig_get(r, r->dy, i);
+    for (int i = 0; i < 2 * CHANNELS; i++)
+        assert_true(fabs(rig_get(r, r->dx[0], i) - sum[i]) <= 0x1p-23 * sum[i]);
+    rig_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(means_of_large_maps_are_exact_to_a_block),
         cmocka_unit_test(norms_of_large_maps_are_exact_to_a_block),
         cmocka_unit_test(losses_of_large_maps_are_exact),
         cmocka_unit_test(bias_gradients_of_large_maps_are_exact_to_a_block),
+        cmocka_unit_test(a_spread_vectors_gradient_is_rounded_once),
         cmocka_unit_test(a_frequent_tokens_gradient_is_exact_to_a_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
