@@ -2,8 +2,6 @@
 #include "exec/data/weights/prefix.h"
 #include "exec/data/weights/stored.h"
 
-enum { MOST_PREFIXES = 8 };
-
 /* Does the file have the network's tensors, and no others, under the prefix it now has? */
 static bool fits(const hp_safetensors *st, hp_st_expected *want, const hp_graph *g, hp_differences *d) {
     *d = (hp_differences){0};
@@ -11,34 +9,38 @@ static bool fits(const hp_safetensors *st, hp_st_expected *want, const hp_graph 
     return d->n == 0;
 }
 
-static hp_status fail_rivals(const char *path, const hp_st_prefix *a, const hp_st_prefix *b, hp_error *err) {
-    char one[64], other[64];
-    return hp_fail(err, HP_EDATA,
-                   "%s holds the weights of this network more than once, under '%s' and under '%s': write a "
-                   "file with one of them",
-                   path, hp_st_printable(a->prefix, one), hp_st_printable(b->prefix, other));
+static const char *whose(hp_arena *a, const hp_st_prefix *p) {
+    char shown[64];
+    return *p->prefix ? hp_arena_printf(a, "'%s'", hp_st_printable(p->prefix, shown)) : "no prefix";
 }
 
-/* *taken: the only prefix under which the weights are the network's; NULL: none is. `d`: the differences under the one that
- * has most of them, *near. */
+static hp_status fail_rivals(hp_arena *a, const char *path, const hp_st_prefix *one,
+                             const hp_st_prefix *other, hp_error *err) {
+    return hp_fail(err, HP_EDATA,
+                   "%s holds the weights of this network more than once, under %s and under %s: write a "
+                   "file with one of them",
+                   path, whose(a, one), whose(a, other));
+}
+
+/* *near: the prefix to use, the only one under which all of the network's tensors are, or else that which has most of them,
+ * NULL: none stands out. `d`: the differences under it. A copy that has other tensors beside it, as the plain names beside
+ * an average's, is a copy still: they do not make way for one that has none. */
 static hp_status find_prefix(hp_arena *a, const char *path, hp_safetensors *st, const hp_graph *g,
-                             hp_differences *d, const hp_st_prefix **taken, const hp_st_prefix **near,
-                             hp_error *err) {
+                             hp_differences *d, const hp_st_prefix **near, hp_error *err) {
     hp_st_expected *want = HP_NEW(a, hp_st_expected, g->n_param + 1);
     const int n = hp_stored_expected(g, want);
     hp_st_prefix *all;
     const int found = hp_st_prefixes(a, st, want, n, &all);
-    *taken = NULL;
+    const hp_st_prefix *taken = NULL;
     *near = found > 0 && 4 * (int64_t)all[0].names > 3 * (int64_t)n ? &all[0] : NULL;
-    for (int i = 0; i < found && i < MOST_PREFIXES && all[i].names == n; i++) {
-        hp_safetensors_use_prefix(st, all[i].strip, all[i].prefix);
-        if (!fits(st, want, g, d)) continue;
-        if (*taken) return fail_rivals(path, *taken, &all[i], err);
-        *taken = &all[i];
-    }
     if (found > 1 && all[1].names == all[0].names) *near = NULL;
-    const hp_st_prefix *use = *taken ? *taken : *near;
-    hp_safetensors_use_prefix(st, use ? use->strip : "", use ? use->prefix : "");
+    for (int i = 0; i < found && all[i].names == n; i++) {
+        hp_safetensors_use_prefix(st, all[i].strip, all[i].prefix);
+        if (!hp_st_has(st, want, hp_stored_accepted(st, g, want))) continue;
+        if (taken) return fail_rivals(a, path, taken, &all[i], err);
+        *near = taken = &all[i];
+    }
+    hp_safetensors_use_prefix(st, *near ? (*near)->strip : "", *near ? (*near)->prefix : "");
     fits(st, want, g, d);
     return HP_OK;
 }
@@ -54,10 +56,10 @@ hp_status hp_weights_compare(const char *path, hp_safetensors *st, const hp_grap
     hp_arena *a = hp_arena_new();
     hp_st_expected *want = HP_NEW(a, hp_st_expected, g->n_param + 1);
     hp_differences d = {0};
-    const hp_st_prefix *taken = NULL, *near = NULL;
+    const hp_st_prefix *near = NULL;
     hp_status s = HP_OK;
     hp_safetensors_use_prefix(st, "", "");
-    if (!fits(st, want, g, &d)) s = find_prefix(a, path, st, g, &d, &taken, &near, err);
+    if (!fits(st, want, g, &d)) s = find_prefix(a, path, st, g, &d, &near, err);
     if (s == HP_OK && d.n > 0)
         s = hp_fail(
             err, HP_EDATA,

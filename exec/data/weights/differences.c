@@ -102,3 +102,9 @@ void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int
     d->shown = 0;
     compare_extra(st, want, n, d);
 }
+
+bool hp_st_has(const hp_safetensors *st, const hp_st_expected *want, int n) {
+    hp_differences d = {0};
+    for (int i = 0; i < n && d.n == 0; i++) compare_tensor(st, &want[i], &d);
+    return d.n == 0;
+}

@@ -27,6 +27,9 @@ typedef struct hp_differences {
  * beside parameters are ignored (*.num_batches_tracked). */
 void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d);
 
+/* Has the file all of them, whatever it has beside? */
+bool hp_st_has(const hp_safetensors *st, const hp_st_expected *want, int n);
+
 /* Does the file contain the parameters of the network? Where only one prefix before the file's names makes them the
  * network's, as "module.", it is set (hp_safetensors_use_prefix), and what is not under it left out. Errors: HP_EDATA
  * listing the first differences, and under which prefix. */

@@ -204,6 +204,40 @@ static void what_no_single_prefix_mends_is_refused(void **state) {
     hp_arena_free(a);
 }
 
+/* Which of them is meant, nobody says: an average of the weights is of use, an optimiser's moments are not. The plain names
+ * are a copy as any other, and where the others are not the whole network, they are the ones looked at. */
+static void copies_are_refused_in_any_order(void **state) {
+    static const struct {
+        const char *word[3];
+        int n;
+        const char *one, *other;
+    } files[] = {
+        {{"", "ema."}, 2, "under no prefix", "under 'ema.'"},
+        {{"ema.", ""}, 2, "under no prefix", "under 'ema.'"},
+        {{"", "optimizer.exp_avg."}, 2, "under no prefix", "under 'optimizer.exp_avg.'"},
+        {{"optimizer.exp_avg.", ""}, 2, "under no prefix", "under 'optimizer.exp_avg.'"},
+        {{"", "ema.", "optimizer.exp_avg."}, 3, "under no prefix", "under 'ema.'"},
+        {{"optimizer.exp_avg.", "ema.", ""}, 3, "under no prefix", "under 'ema.'"},
+        {{"model.", "model.ema."}, 2, "under 'model.'", "under 'model.ema.'"},
+        {{"model.ema.", "model."}, 2, "under 'model.'", "under 'model.ema.'"},
+    };
+    static const char *const beside[] = {"model.loss.weight", NULL}, *const both[] = {"model.", "ema."},
+                             *const plain[] = {""}, *const part[] = {"ema.conv1.weight", NULL};
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    hp_weights w;
+    hp_graph *g = build(a, "cnn");
+    const char *path = save(a, g, &w);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        refused(renamed(a, path, after, files[i].word, files[i].n, NULL), g,
+                (const char *const[]){"more than once", files[i].one, files[i].other});
+    refused(renamed(a, path, after, both, 2, beside), g,
+            (const char *const[]){"more than once", "under 'model.'", "under 'ema.'"});
+    refused(renamed(a, path, after, plain, 1, part), g,
+            (const char *const[]){"ema.conv1.weight is not in the network", "(1 in all)", ""});
+    hp_arena_free(a);
+}
+
 int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
@@ -211,6 +245,7 @@ int main(void) {
         IN_SCRATCH(what_is_not_under_the_prefix_is_left_out),
         IN_SCRATCH(prefixes_of_the_network_are_replaced),
         IN_SCRATCH(what_no_single_prefix_mends_is_refused),
+        IN_SCRATCH(copies_are_refused_in_any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
