@@ -1,6 +1,9 @@
 /* cmd_sbatch.c - prints a job script for a plan: for Slurm, PBS, or any shell. */
 #include "cli/batch/job_script.h"
 #include "cli/bench/bench_list.h"
+#include "cli/cli.h"
+#include "cli/launch/capture.h"
+#include "cli/launch/launch_command.h"
 #include "cli/options/run_options.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
@@ -9,6 +12,7 @@
 #include "plan/store/store.h"
 #include "traces/outfile.h"
 
+#include <limits.h>
 #include <string.h>
 
 typedef struct options {
@@ -107,14 +111,39 @@ static hp_status check_time(const job_script *j, hp_error *err) {
 }
 
 /* What `hplan run` would refuse in the job, hours later: unknown options (argp ends the process), numbers that are none. */
-static hp_status check_options(const frame *f, const job_script *j, hp_error *err) {
+static hp_status parse_options(const frame *f, const job_script *j, run_options *o, hp_error *err) {
     static char name[] = "hplan run";
-    run_options ignored;
     char **argv = HP_NEW(f->arena, char *, j->n_option + 3);
     argv[0] = name;
     argv[1] = hp_arena_strdup(f->arena, j->plan);
     for (int i = 0; i < j->n_option; i++) argv[2 + i] = hp_arena_strdup(f->arena, j->option[i]);
-    return run_options_parse(f->arena, j->n_option + 2, argv, &ignored, err);
+    return run_options_parse(f->arena, j->n_option + 2, argv, o, err);
+}
+
+/* hplan-exec knows what its options may be; where it is not, as on a front end without MPI, the job finds out. */
+static hp_status ask_executor(hp_arena *arena, const run_options *o, const job_script *j, hp_error *err) {
+    enum { ASK_LIMIT_S = 60 };
+    char path[PATH_MAX], wrong[1024];
+    const char *argv[RUN_PASS + 6];
+    int n = 0;
+    cli_executor_path(path, sizeof path);
+    argv[n++] = path;
+    argv[n++] = "--check-options";
+    argv[n++] = hp_arena_printf(arena, "--checkpoint=%s", j->checkpoint);
+    if (j->every) argv[n++] = hp_arena_printf(arena, "--every=%s", j->every);
+    for (int i = 0; i < o->n_pass; i++) argv[n++] = o->pass[i];
+    argv[n++] = o->path;
+    argv[n] = NULL;
+    if (!cli_capture(argv, ASK_LIMIT_S, wrong, sizeof wrong) || !*wrong) return HP_OK;
+    return hp_fail(err, HP_EUSAGE, "%.*s", (int)strcspn(wrong, "\n"), wrong);
+}
+
+static hp_status check_options(hp_arena *arena, const hp_plan *plan, const run_options *o,
+                               const job_script *j, hp_error *err) {
+    hp_plan there = *plan;
+    if (o->launcher) HP_TRY(launch_check_launcher(o->launcher, err));
+    if (o->device) HP_TRY(hp_plan_on_device(&there, o->device, err));
+    return ask_executor(arena, o, j, err);
 }
 
 static hp_status print(const char *text, hp_error *err) {
@@ -126,16 +155,18 @@ static hp_status sbatch(frame *f, hp_error *err) {
     const options *o = f->options;
     job_script j = {0};
     hp_plan plan;
+    run_options run;
     const char *text;
     HP_TRY(parse(f->arena, o, f, &j, err));
     HP_TRY(check_time(&j, err));
-    HP_TRY(check_options(f, &j, err));
+    HP_TRY(parse_options(f, &j, &run, err));
     HP_TRY(hp_plan_read(f->arena, &f->db, &plan, err));
     if (plan.mode != HP_MODE_TRAIN)
         return hp_fail(err, HP_EUSAGE, "%s infers: it has no state to go on from; a job of one line runs it",
                        f->word[0]);
     j.name = name_of(f->arena, &plan, o);
     j.checkpoint = o->checkpoint ? o->checkpoint : hp_arena_printf(f->arena, "%s.checkpoints", j.name);
+    HP_TRY(check_options(f->arena, &plan, &run, &j, err));
     lay_out(&plan, &j);
     HP_TRY(job_script_write(f->arena, &j, &text, err));
     if (!o->output) return print(text, err);

@@ -94,14 +94,22 @@ static const launcher LAUNCHERS[] = {
     {"none", NULL, add_none}, {"srun", "slurm-client", add_srun}, {"mpirun", "openmpi-bin", add_mpirun}};
 enum { N_LAUNCHER = 3 };
 
-static const launcher *choose_launcher(const cli_launch *l, hp_error *err) {
-    const char *name = l->launcher;
-    if (!name)
-        name = l->ranks == 1 ? "none" : getenv("SLURM_JOB_ID") && cli_in_path("srun") ? "srun" : "mpirun";
+static const launcher *find_launcher(const char *name, hp_error *err) {
     for (int i = 0; i < N_LAUNCHER; i++)
         if (!strcmp(LAUNCHERS[i].name, name)) return &LAUNCHERS[i];
     hp_fail(err, HP_EUSAGE, "unknown launcher `%s`: mpirun, srun or none", name);
     return NULL;
+}
+
+hp_status launch_check_launcher(const char *name, hp_error *err) {
+    return find_launcher(name, err) ? HP_OK : HP_EUSAGE;
+}
+
+static const launcher *choose_launcher(const cli_launch *l, hp_error *err) {
+    const char *name = l->launcher;
+    if (!name)
+        name = l->ranks == 1 ? "none" : getenv("SLURM_JOB_ID") && cli_in_path("srun") ? "srun" : "mpirun";
+    return find_launcher(name, err);
 }
 
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err) {

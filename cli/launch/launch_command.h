@@ -19,6 +19,8 @@ typedef struct launch_command {
 /* Errors: HP_EUNAVAIL (launcher or hplan-exec missing), HP_EPLAN (one process for a plan of several ranks),
  * HP_EUSAGE. */
 hp_status launch_command_make(const cli_launch *l, launch_command *c, hp_error *err);
+/* Is there such a launcher? Errors: HP_EUSAGE. */
+hp_status launch_check_launcher(const char *name, hp_error *err);
 void launch_command_free(launch_command *c);
 /* A variable of the ranks' environment; where it is set already, it stays unless it must be this one. */
 typedef struct launch_variable {

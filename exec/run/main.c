@@ -134,12 +134,20 @@ static hp_status start_decoders(hp_job *job, hp_error *err) {
     return hp_decoders_start(&limits, &job->decoders, err);
 }
 
+/* The answer is what is wrong, on stdout, nothing where nothing is: to have answered is no failure. */
+static int tell_options(const hp_exec_options *o, hp_status parsed, hp_error *err) {
+    if (parsed != HP_OK || hp_exec_options_check(o, err) != HP_OK) puts(err->text);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     hp_exec_options options;
     hp_error err = {.code = HP_OK, .text = ""};
     argp_program_version_hook = hp_exec_print_version;
     json_set_alloc_funcs(hp_alloc, free);
-    if (hp_exec_options_parse(argc, argv, &options, &err) != HP_OK) return print_error(&err);
+    const hp_status parsed = hp_exec_options_parse(argc, argv, &options, &err);
+    if (options.check_options) return tell_options(&options, parsed, &err);
+    if (parsed != HP_OK) return print_error(&err);
     hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};
     if (start_decoders(&job, &err) != HP_OK) return print_error(&err);
     catch_signals(options.checkpoint != NULL);

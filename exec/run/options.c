@@ -2,6 +2,7 @@
 #include "exec/run/options.h"
 
 #include "plan/base/units.h"
+#include "plan/store/store.h"
 
 #include <argp.h>
 #include <stddef.h>
@@ -81,6 +82,8 @@ static const option_row ROWS[] = {
      AT(gpu_mpi), 0, 0},
     {"no-ipc", NULL, "send messages between GPUs of one node through the host", CLEAR, AT(ipc), 0, 0},
     {"no-yardsticks", NULL, "do not sample the machine's speed between steps", CLEAR, AT(yardsticks), 0, 0},
+    {"check-options", NULL, "only say what is wrong with the options, on stdout", SET, AT(check_options), 0,
+     0},
     {"check-speed", NULL, "no plan: time the yardsticks, print how fast this machine is now", SET,
      AT(check_speed), 0, 0},
     {"seconds", "S", "how long --check-speed takes (2)", REAL, AT(seconds), 0.01, 3600},
@@ -237,7 +240,7 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     if (argp_parse(&argp, argc, argv, 0, NULL, &state) != 0)
         return err->code != HP_OK ? err->code
                                   : hp_fail(err, HP_EUSAGE, "wrong option; see hplan-exec --help");
-    if (!o->plan && !o->check_speed && !o->bench.series)
+    if (!o->plan && (o->check_options || (!o->check_speed && !o->bench.series)))
         return hp_fail(err, HP_EUSAGE, "which plan? usage: hplan-exec PLAN.db");
     if (o->steps && o->epochs)
         return hp_fail(err, HP_EUSAGE, "--steps and --epochs exclude each other: give one");
@@ -246,4 +249,29 @@ hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_er
     HP_TRY(check_checkpoint(o, err));
     if (!o->keep) o->keep = 2;
     return HP_OK;
+}
+
+/* --- with the plan --- */
+
+static hp_status check_with_plan(hp_arena *arena, hp_db *db, const hp_exec_options *o, hp_error *err) {
+    hp_plan plan;
+    hp_rates ignored;
+    hp_data_options pixels = o->pixels;
+    HP_TRY(hp_plan_read(arena, db, &plan, err));
+    if (plan.mode == HP_MODE_TRAIN) HP_TRY(hp_rates_parse(&o->rates, plan.graph, &ignored, err));
+    pixels.name = o->data;
+    pixels.image_h = plan.image_h, pixels.image_w = plan.image_w, pixels.image_c = plan.graph->image_c;
+    pixels.label_h = pixels.label_w = 1;
+    pixels.classes = plan.classes;
+    return hp_data_options_check(&pixels, err);
+}
+
+hp_status hp_exec_options_check(const hp_exec_options *o, hp_error *err) {
+    hp_db db = {0};
+    HP_TRY(hp_db_open(o->plan, &db, err));
+    hp_arena *arena = hp_arena_new();
+    const hp_status s = check_with_plan(arena, &db, o, err);
+    hp_arena_free(arena);
+    hp_db_close(&db);
+    return s;
 }

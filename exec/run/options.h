@@ -38,7 +38,8 @@ typedef struct hp_exec_options {
     int64_t skips;      /* --on-nan skip: steps in a row that may be skipped; 0: none */
     double broken_percent; /* --on-broken skip: of the images, that may be left out; negative: stop */
     bool shuffle, dropout, eval;
-    bool check_speed; /* --check-speed: times the yardsticks for `seconds`, runs no plan */
+    bool check_options; /* --check-options: says what is wrong with them, runs nothing */
+    bool check_speed;   /* --check-speed: times the yardsticks for `seconds`, runs no plan */
     double seconds;
     hp_bench_request bench; /* --bench-comm, --bench-...: series NULL: none; runs no plan */
     bool yardsticks;        /* sampled between steps, for the trace; cleared by --no-yardsticks */
@@ -51,5 +52,9 @@ typedef struct hp_exec_options {
 
 /* Errors: HP_EUSAGE. --help prints and exits 0. */
 hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err);
+
+/* Would a run of the plan take them, whatever its data, ranks and devices? The optimiser's numbers and those of pixels. Of one
+ * process, without MPI. Errors: HP_EUSAGE, those of reading a plan. */
+hp_status hp_exec_options_check(const hp_exec_options *o, hp_error *err);
 
 #endif

@@ -59,7 +59,7 @@ hp_status hp_data_parse_bands(const char *text, hp_data_options *o, hp_error *er
     return HP_OK;
 }
 
-static hp_status check_options(const hp_data_options *o, hp_error *err) {
+hp_status hp_data_options_check(const hp_data_options *o, hp_error *err) {
     HP_ASSERT(o->name && o->image_h > 0 && o->image_w > 0 && o->image_c > 0 && o->classes > 0);
     HP_ASSERT(o->label_h > 0 && o->label_w > 0);
     if (o->image_c > HP_DATA_CHANNELS)
@@ -130,7 +130,7 @@ static void fill_tables(hp_dataset *d) {
 }
 
 hp_status hp_dataset_open(const hp_data_options *o, hp_dataset **out, hp_error *err) {
-    HP_TRY(check_options(o, err));
+    HP_TRY(hp_data_options_check(o, err));
     const hp_dataset_kind *kind = find_kind(o->name);
     if (!kind)
         return hp_fail(err, HP_EDATA,

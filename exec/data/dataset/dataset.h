@@ -59,6 +59,9 @@ hp_status hp_data_parse_channels(const char *text, const char *what, double valu
 /* "4,3,2": numbers of bands. Errors: HP_EUSAGE. */
 hp_status hp_data_parse_bands(const char *text, hp_data_options *o, hp_error *err);
 
+/* Of options with the plan's sizes in them. Errors: HP_EUSAGE. */
+hp_status hp_data_options_check(const hp_data_options *o, hp_error *err);
+
 /* Are there image files to decode in data of this name? */
 bool hp_data_name_has_images(const char *name);
 
