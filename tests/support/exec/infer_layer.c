@@ -89,11 +89,16 @@ static void draw_stores(cell *c) {
     }
 }
 
+int32_t continuous_act(int32_t act) {
+    return act == HP_ACT_THRESHOLDED ? HP_ACT_LEAKY : act;
+}
+
 static void draw_act(cell *c) {
     static const int acting[] = {HP_BN, HP_ACT, HP_ADD, HP_MUL, HP_SCALE, HP_CONCAT};
     hp_layer *l = &c->s.layer[1];
     for (size_t i = 0; i < sizeof acting / sizeof *acting; i++)
         if (l->op == acting[i]) l->act = draw(&c->d, 0, HP_ACTS - 1);
+    if (l->op != HP_ACT) l->act = continuous_act(l->act);
     l->act_a = l->act == HP_ACT_CLIP ? -1.5 : 0.25;
     l->act_b = l->act == HP_ACT_CLIP ? 2.25 : 0.5;
 }

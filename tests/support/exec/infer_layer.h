@@ -60,4 +60,7 @@ void run_part(cell *c, const hp_box *out, bool in_place);
 void run_whole(cell *c);
 const char *cell_said(const cell *c);
 
+/* The activation, or another for one that jumps, where the rounding of a sum before it would decide on which side. */
+int32_t continuous_act(int32_t act);
+
 #endif

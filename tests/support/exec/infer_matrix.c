@@ -113,6 +113,7 @@ matrix_cell *matrix_cell_end(matrix_cell *m) {
     c->s.g.deployed = 1;
     draw_matrix_stores(m);
     layer_of(m)->act = draw(&c->d, 0, 1) ? draw(&c->d, 0, 2) : draw(&c->d, 0, HP_ACTS - 1);
+    layer_of(m)->act = continuous_act(layer_of(m)->act);
     layer_of(m)->act_a = layer_of(m)->act == HP_ACT_CLIP ? -0.5 : 0.25;
     layer_of(m)->act_b = layer_of(m)->act == HP_ACT_CLIP ? 0.75 : 0.5;
     add_matrix_params(m);
