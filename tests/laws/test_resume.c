@@ -43,7 +43,7 @@ static hp_strategy strategy_of(dice *d, const hp_graph *g, int axes) {
     s.fuse_bytes = 4096;
     if (s.zero == 0) draw_compress(d, &s);
     const hp_strategy plain = s;
-    if (roll(d, 0, 3) == 0 && s.zero == 0)
+    if (roll(d, 0, 1) == 0 && s.zero == 0)
         s.sync = HP_SYNC_LOCAL, s.local = LAW_STEPS; /* the break is between two averages */
     return hp_strategy_legal(&s, g, hp_strategy_batch(&s, 2 * law_groups(&s)), 0, NULL) ? s : plain;
 }
