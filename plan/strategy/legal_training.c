@@ -19,6 +19,11 @@ static bool beyond_torch(const hp_layer *l) {
     return l->op == HP_AVGPOOL && sized && l->count_include_pad;
 }
 
+/* Of each maximum its place in the window is kept, in a byte (hp_save_bytes). */
+static bool beyond_a_byte(const hp_layer *l) {
+    return l->op == HP_MAXPOOL && (int64_t)l->kh * l->kw > 256;
+}
+
 /* What of the layer cannot be trained; NULL: all can. */
 static const char *untrained(const hp_layer *l, char *out, size_t n) {
     const char *op = hp_layer_infos[l->op].name;
@@ -28,6 +33,8 @@ static const char *untrained(const hp_layer *l, char *out, size_t n) {
         snprintf(out, n, "%s", op);
     else if (beyond_torch(l))
         snprintf(out, n, "%s with such groups, dilation or padding", op);
+    else if (beyond_a_byte(l))
+        snprintf(out, n, "%s of more than 256 elements", op);
     else
         return NULL;
     return out;

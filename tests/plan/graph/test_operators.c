@@ -242,13 +242,24 @@ static int build_shifted(hp_builder *b, int x) { /* this one can be trained */
     return hp_build_conv_as(b, x, "odd", 4, &like);
 }
 
+/* More places than a byte tells apart, one of them less. */
+static int build_wide_max(hp_builder *b, int x) {
+    return hp_build_maxpool(b, hp_build_resize(b, x, "up", 40, 40, HP_NEAREST, HP_CORNERS_ASYMMETRIC), "odd",
+                            (hp_window){.k = 17});
+}
+
+static int build_full_max(hp_builder *b, int x) {
+    return hp_build_maxpool(b, hp_build_resize(b, x, "up", 40, 40, HP_NEAREST, HP_CORNERS_ASYMMETRIC), "odd",
+                            (hp_window){.k = 16});
+}
+
 static const struct {
     build_fn *build;
     const char *what;
-} untrained[] = {{build_mul, NULL},          {build_scale, "scale"}, {build_resize, NULL},
-                 {build_softmax, "softmax"}, {build_hswish, NULL},   {build_grouped, "convt"},
-                 {build_counted, "avgpool"}, {build_shifted, NULL},  {build_argmax, "reduce"},
-                 {build_largest, NULL}};
+} untrained[] = {{build_wide_max, "maxpool"}, {build_full_max, NULL},   {build_mul, NULL},
+                 {build_scale, "scale"},      {build_resize, NULL},     {build_softmax, "softmax"},
+                 {build_hswish, NULL},        {build_grouped, "convt"}, {build_counted, "avgpool"},
+                 {build_shifted, NULL},       {build_argmax, "reduce"}, {build_largest, NULL}};
 
 static hp_graph *with(hp_arena *arena, build_fn *build) {
     hp_error err = {0};
