@@ -48,14 +48,15 @@ static hp_box need_of(const stream *s, int layer, int k, int32_t lo, int32_t hi)
 
 /* --- which rows --- */
 
+/* Where windows have gaps a row may read further down than the next one does: all new rows are asked. */
 static bool inputs_reach(const stream *s, int layer, int32_t to) {
     const hp_layer *l = &s->c->g->layer[layer];
     for (int k = 0; k < l->n_in; k++)
-        if (need_of(s, layer, k, to - 1, to).hi[HP_AXIS_H] > s->t[l->in[k]].to) return false;
+        if (need_of(s, layer, k, s->t[l->out].from, to).hi[HP_AXIS_H] > s->t[l->in[k]].to) return false;
     return true;
 }
 
-/* The layer's output can be computed up to row `to`: windows only move down, so bisection finds it. */
+/* The layer's output can be computed up to row `to`: more rows never need less, so bisection finds it. */
 static void advance(stream *s, int layer) {
     strip_tensor *y = &s->t[s->c->g->layer[layer].out];
     int32_t low = y->to, high = have(s, s->c->g->layer[layer].out)->hi[HP_AXIS_H];
@@ -70,6 +71,10 @@ static void advance(stream *s, int layer) {
     y->to = low;
 }
 
+static int32_t least(int32_t a, int32_t b) {
+    return a < b ? a : b;
+}
+
 /* First row of a tensor that the segment's layers want from row `next(reader)` of their outputs on; its end
  * when they want none. */
 static int32_t wanted_from(const stream *s, int tensor, bool after) {
@@ -80,8 +85,10 @@ static int32_t wanted_from(const stream *s, int tensor, bool after) {
             const strip_tensor *y = &s->t[g->layer[l].out];
             const int32_t next = after ? y->to : y->from, end = have(s, g->layer[l].out)->hi[HP_AXIS_H];
             if (g->layer[l].in[k] != tensor || next >= end) continue;
-            const int32_t first = need_of(s, l, k, next, next + 1).lo[HP_AXIS_H];
-            if (first < lo) lo = first;
+            const int32_t all = need_of(s, l, k, next, end).lo[HP_AXIS_H],
+                          one = need_of(s, l, k, next, next + 1)
+                                    .lo[HP_AXIS_H]; /* a row that reads none names one */
+            lo = least(lo, least(all, one));
         }
     return lo;
 }
@@ -94,7 +101,7 @@ static void plan_strip(stream *s, int k, int strips) {
     for (int l = 0; l < s->end; l++) {
         const int t = s->c->g->layer[l].out;
         const int32_t lo = wanted_from(s, t, false);
-        s->t[t].lo = lo < s->t[t].from ? lo : s->t[t].from;
+        s->t[t].lo = least(lo, s->t[t].from);
         s->t[t].buffer = -1;
     }
 }

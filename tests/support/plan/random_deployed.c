@@ -50,8 +50,19 @@ static int block_transposed(hp_builder *b, dice *d, int x) {
     const int c = tensor_of(b, x)->c, groups = c % 2 ? coin(d) ? c : 1 : roll(d, 1, 2), k = roll(d, 2, 4);
     if (tensor_of(b, x)->h > 9 || tensor_of(b, x)->w > 9 || tensor_of(b, x)->h < 2 || tensor_of(b, x)->w < 2)
         return x;
-    return hp_build_convt(b, x, "up", groups * roll(d, 1, 3),
-                          (hp_window){k, roll(d, 1, 2), coin(d) && k > 2 ? 1 : 0, groups, coin(d)});
+    const int stride = roll(d, 1, 3), dilation = roll(d, 1, 3), pad = roll(d, 0, (k - 1) * dilation / 2);
+    const hp_layer like = {.op = HP_CONVT,
+                           .kh = k,
+                           .kw = k,
+                           .stride_h = stride,
+                           .stride_w = stride,
+                           .pad_h = pad,
+                           .pad_w = pad,
+                           .dil_h = dilation,
+                           .dil_w = dilation,
+                           .groups = groups,
+                           .n_param = roll(d, 1, 2)};
+    return hp_build_conv_as(b, x, "up", groups * roll(d, 1, 3), &like);
 }
 
 /* Sums that no convolution takes over, of maps with and without a halo after them. */
