@@ -1,23 +1,12 @@
 /* describe.c - what becomes of images beyond what was asked for, in words: nothing is lost, scaled or squeezed without a word. */
 #include "exec/data/dataset/kind.h"
 
+#include "plan/base/text.h"
+
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-typedef struct words {
-    char *text;
-    size_t bytes, at;
-} words;
-
-__attribute__((format(printf, 2, 3))) static void say(words *w, const char *format, ...) {
-    va_list ap;
-    if (w->at && w->at < w->bytes) w->at += (size_t)snprintf(w->text + w->at, w->bytes - w->at, "; ");
-    if (w->at >= w->bytes) return;
-    va_start(ap, format);
-    const int n = vsnprintf(w->text + w->at, w->bytes - w->at, format, ap);
-    va_end(ap);
-    w->at += n > 0 ? (size_t)n : 0;
+static const char *after(hp_text t) {
+    return *t.out ? "; " : "";
 }
 
 typedef struct said_row {
@@ -37,30 +26,34 @@ static const said_row ROWS[] = {
     {HP_SAID_ROUNDED, "samples rounded to 32-bit floats"},
 };
 
-static void say_samples(words *w, hp_pixel_type type, uint32_t said) {
-    if (type == HP_SAMPLE_U16) say(w, "16-bit samples, read as x / 65535");
-    if (type == HP_SAMPLE_F32 && !(said & HP_SAID_SCALED))
-        say(w, "float samples, read as they are (--mean, --std)");
+static void say_samples(hp_text t, const hp_dataset_seen *seen) {
+    const uint32_t said = seen->said;
+    if (seen->type == HP_SAMPLE_U16)
+        hp_text_add(t, "%s16-bit samples, %s", after(t),
+                    seen->as_bytes ? "rounded to 8 bits" : "read as x / 65535");
+    if (seen->type == HP_SAMPLE_F32 && !(said & HP_SAID_SCALED))
+        hp_text_add(t, "%sfloat samples, read as they are (--mean, --std)", after(t));
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
-        if (said & ROWS[i].bit) say(w, "%s", ROWS[i].words);
+        if (said & ROWS[i].bit) hp_text_add(t, "%s%s", after(t), ROWS[i].words);
 }
 
 /* Compares each side of the network's image with the one that follows from the other by the file's ratio: stretched is what differs
  * by more than rounding to whole pixels. */
-static void say_size(words *w, const hp_data_options *o, int32_t h, int32_t width) {
+static void say_size(hp_text t, const hp_data_options *o, int32_t h, int32_t width) {
     const double out_h = o->image_h, out_w = o->image_w;
     if (o->resize || (h == o->image_h && width == o->image_w)) return;
     if (fabs(out_w * h / width - out_h) > 1 && fabs(out_h * width / h - out_w) > 1)
-        say(w, "stretched from %dx%d to %dx%d (width x height); --resize S keeps its shape", width, h,
-            o->image_w, o->image_h);
+        hp_text_add(t, "%sstretched from %dx%d to %dx%d (width x height); --resize S keeps its shape",
+                    after(t), width, h, o->image_w, o->image_h);
     else
-        say(w, "scaled from %dx%d to the plan's %dx%d (width x height)%s", width, h, o->image_w, o->image_h,
-            h > 4 * o->image_h
-                ? "; to see it at its own size plan with its --image, or cut it by --data patches:"
-                : "");
+        hp_text_add(t, "%sscaled from %dx%d to the plan's %dx%d (width x height)%s", after(t), width, h,
+                    o->image_w, o->image_h,
+                    h > 4 * o->image_h
+                        ? "; to see it at its own size plan with its --image, or cut it by --data patches:"
+                        : "");
 }
 
-void hp_dataset_notice(hp_dataset *d, int64_t index) {
+void hp_dataset_notice(hp_dataset *d, int64_t index, hp_dtype dtype) {
     hp_dataset_seen *seen = &(d->of ? d->of : d)->seen;
     int nothing = HP_SEEN_NOTHING;
     hp_reader *r;
@@ -71,15 +64,16 @@ void hp_dataset_notice(hp_dataset *d, int64_t index) {
         d->kind->reader(d, index, &r, &ignored) == HP_OK && d->kind->size(d, index, &size, &ignored) == HP_OK;
     if (known)
         seen->type = hp_reader_size(r).type, seen->said = hp_reader_said(r), seen->h = size.h,
-        seen->w = size.w;
+        seen->w = size.w, seen->as_bytes = dtype == HP_U8;
     atomic_store(&seen->state, known ? HP_SEEN_ONE : HP_SEEN_NOTHING);
 }
 
 const char *hp_dataset_describe(const hp_dataset *d, char *text, size_t bytes) {
-    words w = {text, bytes, 0};
+    const hp_text t = {text, bytes};
     const hp_dataset_seen *seen = &d->seen;
     if (atomic_load(&seen->state) != HP_SEEN_ONE) return NULL;
-    say_samples(&w, seen->type, seen->said);
-    if (d->count == 1 || d->kind->one_file) say_size(&w, &d->o, seen->h, seen->w);
-    return w.at ? text : NULL;
+    *text = '\0';
+    say_samples(t, seen);
+    if (d->count == 1 || d->kind->one_file) say_size(t, &d->o, seen->h, seen->w);
+    return *text ? text : NULL;
 }

@@ -39,6 +39,7 @@ typedef struct hp_dataset_seen {
     hp_pixel_type type;
     uint32_t said;
     int32_t h, w;
+    bool as_bytes; /* for a network of bytes */
 } hp_dataset_seen;
 
 struct hp_dataset {
@@ -71,7 +72,7 @@ static inline bool hp_dataset_maps(const hp_dataset *d) {
 hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err);
 
 /* dataset/describe.c: sample `index` was read: what hp_dataset_describe says follows from the first one. By any thread. */
-void hp_dataset_notice(hp_dataset *d, int64_t index);
+void hp_dataset_notice(hp_dataset *d, int64_t index, hp_dtype dtype);
 
 /* dataset/list.c */
 bool hp_is_dir(const char *path);

@@ -31,9 +31,7 @@ typedef struct sample {
 static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
     const sample *s = self;
     hp_pulse_beat(&s->d->o.pulse);
-    HP_TRY(s->d->kind->pixels(s->d, s->index, window, view, err));
-    hp_dataset_notice(s->d, s->index);
-    return HP_OK;
+    return s->d->kind->pixels(s->d, s->index, window, view, err);
 }
 
 /* Pixels of the network's image, at least `window` of them. */
@@ -187,6 +185,7 @@ hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dt
             expand_wide(d, &view, grey, box, y, dtype, to);
         else
             expand[dtype](d, box, columns, row_bytes(&view, grey, box, y, to + row * (size - 1)), to);
+    hp_dataset_notice(d, index, dtype);
     return HP_OK;
 }
 

@@ -24,8 +24,10 @@ static hp_crop band_at(const hp_bands *b, const hp_reader *r, const hp_crop *par
     const hp_image *image = &r->kept;
     hp_crop band = {align_down(y, b->rows), align_down(part->x0, b->columns),
                     align_up(y + 1, b->rows, image->h), align_up(part->x1, b->columns, image->w)};
-    if (b->splittable && (int64_t)hp_crop_rows(&band) * hp_crop_columns(&band) > LARGE_BAND) {
-        const size_t row = (size_t)hp_crop_columns(&band) * hp_pixel_bytes(image->c, image->type);
+    const size_t row = (size_t)hp_crop_columns(&band) * hp_pixel_bytes(image->c, image->type);
+    const bool large = (int64_t)hp_crop_rows(&band) * hp_crop_columns(&band) > LARGE_BAND ||
+                       (size_t)hp_crop_rows(&band) * row > HP_MAX_BYTES;
+    if (b->splittable && large) {
         const int32_t most =
             least(HP_MAX_PIXELS / hp_crop_columns(&band), (int32_t)((size_t)HP_MAX_BYTES / row));
         band.y0 = y;

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limits on what is held at a time: 16384 x 16384 pixels of at most four bytes on average, so that a hostile header costs at most
- * 2 GB of address space. They limit a window: an image may have HP_MAX_SIDE rows and columns, 2^40 pixels. */
+/* Limits on each buffer of pixels: 16384 x 16384 of at most four bytes on average. What a decoder holds in all is bounded by its limit on
+ * memory (decoders.c), whatever a header claims. They limit a window: an image may have HP_MAX_SIDE rows and columns, 2^40 pixels. */
 enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_BYTES = 1 << 30, HP_MAX_SIDE = 1 << 20 };
 enum { HP_MAX_BANDS = 256 /* that are read of an image: the most channels of a network's image */ };
 

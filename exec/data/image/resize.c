@@ -125,8 +125,8 @@ static void mix_columns(const float *row, int32_t x0, const axis *columns, int32
 
 /* --- by bands of the result, which limits how much of the source is held --- */
 
-/* Limit on source pixels for a band of several rows. */
-enum { BAND_PIXELS = 1 << 22 };
+/* Limit on source pixels for a band of several rows, whatever each has: at most four bytes of every band. */
+enum { BAND_PIXELS = HP_MAX_BYTES / (4 * HP_MAX_BANDS) };
 
 typedef struct work {
     const hp_resize *r;

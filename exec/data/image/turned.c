@@ -30,7 +30,7 @@ static hp_status open_turned(hp_reader *r, hp_error *err) {
 
 static hp_status rows(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err) {
     hp_reader *in = r->self;
-    const turn *t = &TURNS[in->position];
+    const turn *t = &TURNS[r->position];
     hp_pixels all;
     HP_TRY(hp_reader_window(in, NULL, &all, err));
     const size_t bytes = hp_pixel_bytes(all.c, all.type);
@@ -60,6 +60,7 @@ hp_reader *hp_reader_upright(hp_reader *in) {
     r->kept =
         (hp_image){.h = exchanged ? i->w : i->h, .w = exchanged ? i->h : i->w, .c = i->c, .type = i->type};
     r->bands = in->bands;
+    r->position = in->position; /* which the size follows from, should the file change */
     r->said = in->said | HP_SAID_TURNED;
     r->self = in;
     return r;

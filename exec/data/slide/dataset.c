@@ -118,7 +118,9 @@ static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_
     hp_reader *r;
     HP_TRY(hp_reader_pool_get(&d->readers, 0, p->path, &r, err));
     hp_crop band = band_of(p, r, (int32_t)index);
-    if ((int64_t)hp_crop_rows(&band) * hp_crop_columns(&band) > MOST_BAND)
+    const int64_t n = (int64_t)hp_crop_rows(&band) * hp_crop_columns(&band);
+    const hp_pixels image = hp_reader_size(r);
+    if (n > MOST_BAND || n * (int64_t)hp_pixel_bytes(image.c, image.type) > HP_MAX_BYTES)
         band = (hp_crop){at.y0 + window->y0, at.x0 + window->x0, at.y0 + window->y1, at.x0 + window->x1};
     HP_TRY(hp_reader_window(r, &band, view, err));
     const hp_crop held = view->window; /* in coordinates of the image; becomes the patch's */

@@ -457,17 +457,20 @@ static void what_becomes_of_an_image_is_said(void **state) {
         const char *file;
         int h, w;
         const char *says; /* NULL: nothing */
-    } table[] = {{"wide.tif", H, W, "x / 65535"},
-                 {"a.png", H, W, "alpha is left out"},
-                 {"c.png", H, W, NULL},
-                 {"c.png", 2 * H, 2 * W, "scaled from 17x13 to the plan's 34x26"},
-                 {"c.png", H, 3 * W, "stretched from 17x13 to 51x13"}};
+        hp_dtype dtype;
+    } table[] = {{"wide.tif", H, W, "x / 65535", HP_F32},
+                 {"wide.tif", H, W, "rounded to 8 bits", HP_U8},
+                 {"a.png", H, W, "alpha is left out", HP_F32},
+                 {"c.png", H, W, NULL, HP_F32},
+                 {"c.png", 2 * H, 2 * W, "scaled from 17x13 to the plan's 34x26", HP_F32},
+                 {"c.png", H, 3 * W, "stretched from 17x13 to 51x13", HP_F32}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         hp_dataset *d = open_one(scratch_path(table[i].file), table[i].h, table[i].w, 3);
         float x[3];
         hp_error err = {0};
         assert_null(hp_dataset_describe(d, text, sizeof text)); /* nothing was read */
-        assert_int_equal(hp_dataset_pixels(d, 0, &(hp_box){{0, 0, 0, 0}, {1, 1, 1, 3}}, x, &err), HP_OK);
+        assert_int_equal(
+            hp_dataset_read(d, 0, &(hp_box){{0, 0, 0, 0}, {1, 1, 1, 3}}, table[i].dtype, x, &err), HP_OK);
         const char *said = hp_dataset_describe(d, text, sizeof text);
         if (!said != !table[i].says || (said && !strstr(said, table[i].says)))
             fail_msg("row %zu: %s", i, said ? said : "nothing");
