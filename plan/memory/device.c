@@ -159,9 +159,10 @@ int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {
 }
 
 int64_t hp_spread_bytes(const hp_layer *l, hp_task_op op, const hp_shape *s) {
-    const int64_t in = s->n * s->ih * s->iw * s->ic, out = s->n * s->oh * s->ow * s->oc;
-    const bool spreads = (l->op == HP_RESIZE || l->op == HP_GATHER) && op == HP_TASK_BWD && out > in;
-    return spreads ? hp_round_up(8 * in, LINES) : 0;
+    const int64_t down = l->op == HP_GATHER ? l->kh : 1, along = l->op == HP_GATHER ? l->kw : 1;
+    const bool grows = s->oh > s->ih * down || s->ow > s->iw * along || s->oc > s->ic;
+    const bool spreads = (l->op == HP_RESIZE || l->op == HP_GATHER) && op == HP_TASK_BWD && grows;
+    return spreads ? hp_round_up(8 * s->n * s->ih * s->iw * s->ic, LINES) : 0;
 }
 
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype) {

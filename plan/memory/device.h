@@ -13,7 +13,7 @@
 int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype);
 /* Of the end of scratch, where a row layer's weights, or their gradient, are turned to (O, I). */
 int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s);
-/* Of the gradient, in float64, of a layer that spreads its input over an output with more elements (resize, gather); 0: of others. */
+/* Of the gradient, in float64, of a layer that spreads its input over more rows, columns or channels (resize, gather); 0: of others. */
 int64_t hp_spread_bytes(const hp_layer *l, hp_task_op op, const hp_shape *s);
 /* Scratch for one task of that layer of that shape. */
 int64_t hp_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, const hp_shape *s, hp_dtype dtype);

@@ -60,6 +60,11 @@ static void a_frequent_tokens_gradient_is_exact_to_a_block(void **state) {
     free(dy);
 }
 
+static void what_is_spread_over_large_maps_has_exact_gradients(void **state) {
+    (void)state;
+    every(160, sums_of_spread);
+}
+
 /* Of a vector that is spread over a map. */
 static void a_spread_vectors_gradient_is_rounded_once(void **state) {
     (void)state;
@@ -93,6 +98,7 @@ int main(void) {
         cmocka_unit_test(norms_of_large_maps_are_exact_to_a_block),
         cmocka_unit_test(losses_of_large_maps_are_exact),
         cmocka_unit_test(bias_gradients_of_large_maps_are_exact_to_a_block),
+        cmocka_unit_test(what_is_spread_over_large_maps_has_exact_gradients),
         cmocka_unit_test(a_spread_vectors_gradient_is_rounded_once),
         cmocka_unit_test(a_frequent_tokens_gradient_is_exact_to_a_block),
     };

@@ -1,6 +1,5 @@
 /* groupnorm.cu - group norm: sums of the map and of its deviations in float64, a column for each sample's channel, then a warp for
- * each group; backward the gradient's too. Columns are added up in the order of their rows, groups in that of their channels:
- * tiles change nothing. Definition: exec/device/ref/groupnorm.c. */
+ * each group; backward the gradient's too. The order of each sum follows from the sizes alone, so that reruns give the same bits. Definition: exec/device/ref/groupnorm.c. */
 #include "exec/cuda/train/sums.h"
 #include "exec/cuda/runtime/warp.h"
 
@@ -161,12 +160,6 @@ template <typename T> static __global__ void backward(hp_cuda_groupnorm g, int64
 }
 
 /* --- launchers --- */
-
-#define TRY(call)                                                                                            \
-    do {                                                                                                     \
-        const cudaError_t e = (call);                                                                        \
-        if (e != cudaSuccess) return e;                                                                      \
-    } while (0)
 
 /* Sums of the input by `term`, and what its groups have of them. */
 template <typename Term>

@@ -19,6 +19,17 @@ static __device__ inline float clamped(float v, hp_clamp k) {
     return v > k.hi ? k.hi : v;
 }
 
+/* Pixel and channel of a thread's element of (N, h, w, c). */
+struct Place {
+    int64_t n;
+    int32_t y, x, c;
+};
+
+static __device__ inline Place place_of(int64_t i, int32_t h, int32_t w, int32_t channels) {
+    const int64_t pixel = quotient(i, channels), row = quotient(pixel, w), n = quotient(row, h);
+    return {n, (int32_t)(row - n * h), (int32_t)(pixel - row * w), (int32_t)(i - pixel * channels)};
+}
+
 /* --- on the host --- */
 
 /* The same and, as a constant, how many elements to take at a time, of a count

@@ -197,12 +197,6 @@ template <typename T, int V> static __global__ void apply_backward(hp_cuda_norm 
 
 /* --- launchers --- */
 
-#define TRY(call)                                                                                            \
-    do {                                                                                                     \
-        const cudaError_t e = (call);                                                                        \
-        if (e != cudaSuccess) return e;                                                                      \
-    } while (0)
-
 static cudaError_t apply_all(const hp_cuda_norm *n, const float *means, cudaStream_t s) {
     if (n->rows == 0) return cudaSuccess;
     return with_elements(n->dtype, n->channels, [&](auto type, auto width) {

@@ -3,17 +3,6 @@
  * threads. Definition: exec/device/ref/pool.c. */
 #include "exec/cuda/train/sums.h"
 
-/* Pixel and channel of a thread's element of (N, h, w, c). */
-struct Place {
-    int64_t n;
-    int32_t y, x, c;
-};
-
-static __device__ inline Place place_of(int64_t i, int32_t h, int32_t w, int32_t channels) {
-    const int64_t pixel = quotient(i, channels), row = quotient(pixel, w), n = quotient(row, h);
-    return {n, (int32_t)(row - n * h), (int32_t)(pixel - row * w), (int32_t)(i - pixel * channels)};
-}
-
 static __device__ inline int64_t element(int64_t n, int32_t h, int32_t w, int32_t channels, int32_t y,
                                          int32_t x, int32_t c) {
     return ((n * h + y) * w + x) * channels + c;

@@ -2,16 +2,6 @@
  * for it, in their order. Definition: exec/device/ref/resize.c. */
 #include "exec/cuda/train/kernel.h"
 
-typedef struct Place {
-    int64_t n;
-    int32_t y, x, c;
-} Place;
-
-static __device__ inline Place place_of(int64_t i, int32_t h, int32_t w, int32_t channels) {
-    const int64_t pixel = quotient(i, channels), row = quotient(pixel, w), n = quotient(row, h);
-    return {n, (int32_t)(row - n * h), (int32_t)(pixel - row * w), (int32_t)(i - pixel * channels)};
-}
-
 template <typename T> static __global__ void resize(T *y, const T *x, hp_cuda_resize r, int64_t n) {
     const hp_shape &s = r.shape;
     for (int64_t i = thread_index(); i < n; i += all_threads()) {

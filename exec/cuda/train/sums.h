@@ -6,6 +6,12 @@
 
 #include "exec/cuda/train/kernel.h"
 
+#define TRY(call)                                                                                            \
+    do {                                                                                                     \
+        const cudaError_t e = (call);                                                                        \
+        if (e != cudaSuccess) return e;                                                                      \
+    } while (0)
+
 /* part[.][threads]: sums of equal threadIdx.x into those of threadIdx.y = 0. */
 template <int N> static __device__ inline void add_up(double (&part)[N][THREADS]) {
     const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;

@@ -179,10 +179,10 @@ static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolut
 }
 
 /* Backward kernels want the forward one's descriptor as a hint; any implementation will do. */
-static dnnl_primitive_desc_t forward_hint(hp_onednn *lib, const hp_shape *s, const descs *d, bool bias) {
+static dnnl_primitive_desc_t forward_hint(hp_onednn *lib, const hp_shape *s, const descs *d) {
     dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t hint = NULL;
-    if (conv_desc(HP_ONEDNN_FORWARD, s, d, bias, &op) != dnnl_success) return NULL;
+    if (conv_desc(HP_ONEDNN_FORWARD, s, d, false, &op) != dnnl_success) return NULL;
     return dnnl_primitive_desc_create(&hint, &op, NULL, lib->engine, NULL) == dnnl_success ? hint : NULL;
 }
 
@@ -261,7 +261,7 @@ static hp_status make_kernel(hp_onednn_kernel *k, const hp_shape *s, bool bias, 
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
     HP_TRY(tensor_descs(s, &d, err));
     if (conv_desc(k->kind, s, &d, bias, &op) != dnnl_success) return HP_OK;
-    if (k->kind != HP_ONEDNN_FORWARD) hint = forward_hint(k->lib, s, &d, bias);
+    if (k->kind != HP_ONEDNN_FORWARD) hint = forward_hint(k->lib, s, &d);
     hp_status status = choose(k->lib, k->kind, &op, hint, limits, &pd, err);
     if (status == HP_OK && pd) status = fill_kernel(k, pd, &d, bias, err);
     if (pd) dnnl_primitive_desc_destroy(pd);

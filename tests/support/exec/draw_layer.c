@@ -118,7 +118,7 @@ draw draw_pad(uint64_t round) {
     return d;
 }
 
-/* The larger k <= most by which n can be divided. */
+/* The largest k <= most by which n can be divided. */
 static int divisor_up_to(int n, int most) {
     while (n % most) most--;
     return most;

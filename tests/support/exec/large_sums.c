@@ -42,7 +42,7 @@ static void run(rig *r, int task) {
     assert_int_equal(rig_run(r, task), HP_OK);
 }
 
-/* |got - sum| <= bound * size, the terms' absolute sum. */
+/* |got - sum| <= bound */
 static void near(const sums_law *l, const char *what, int64_t i, double got, double sum, double bound) {
     if (fabs(got - sum) <= bound) return;
     fail_msg("%s of %s, %dx%d, pattern %d, element %lld: %.9g, should be %.9g +- %.3g", what, l->ops->name,

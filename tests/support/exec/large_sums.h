@@ -34,7 +34,7 @@ void sums_of_transposed(const sums_law *l, int ins, int outs);
 void sums_of_norm(const sums_law *l);
 /* A fully connected layer that reads the whole map. */
 void sums_of_linear(const sums_law *l);
-/* The loss of every pixel, and the squares of the gradients' norm. */
+/* The loss of every pixel. */
 void sums_of_loss(const sums_law *l);
 
 #endif
