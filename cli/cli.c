@@ -44,6 +44,10 @@ json_t *cli_json_number(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
+json_t *cli_json_known(double v) {
+    return v > 0 ? json_real(v) : json_null();
+}
+
 hp_status cli_finish_stdout(hp_error *err) {
     errno = 0;
     const bool failed = fflush(stdout) != 0 || ferror(stdout);

@@ -30,6 +30,8 @@ hp_status cli_print_json(json_t *object, hp_error *err);
 
 /* A number for a JSON object; null if it is not finite. */
 json_t *cli_json_number(double v);
+/* The same of a time; null if it is 0: not known, not measured. */
+json_t *cli_json_known(double v);
 
 /* Flushes stdout; HP_EIO if any write failed (/dev/full). Every command ends with it. */
 hp_status cli_finish_stdout(hp_error *err);

@@ -6,8 +6,8 @@
 
 typedef struct hp_fit_sample {
     double flops, bytes, seconds;
-    double
-        clock_s; /* before it was brought to the quiet machine's speed: what is possible for sure; 0: as `seconds` */
+    /* Before it was brought to the quiet machine's speed: what is possible for sure; 0: as `seconds`. */
+    double clock_s;
 } hp_fit_sample;
 
 typedef struct hp_fit {

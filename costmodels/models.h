@@ -12,7 +12,8 @@ typedef struct hp_roofline {
 /* Duration of work of that many flops and bytes. */
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
-/* What was measured, of a task unlike those that were. */
+/* --- tasks unlike those that were measured --- */
+
 /* The least that work can take on a device: at its peak in that precision, or the `fastest` rate seen (flop/s; 0: none),
  * and at the rate of its caches. */
 double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes);

@@ -107,7 +107,8 @@ const char *hp_key_fit(const char *key, char *out, size_t n) {
     int g = 1;
     hp_key_family(key, family, sizeof family);
     type = strchr(family, ' ');
-    if (!groups || !type || sscanf(groups, " g%d ", &g) != 1 || g <= 1)
+    const bool apart = strstr(family, ".depthwise") != NULL; /* of a family of its own already */
+    if (apart || !groups || !type || sscanf(groups, " g%d ", &g) != 1 || g <= 1)
         snprintf(out, n, "%s", family);
     else
         snprintf(out, n, "%.*s.grouped%s", (int)(type - family), family, type);

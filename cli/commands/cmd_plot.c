@@ -4,6 +4,7 @@
 #include "cli/show/frame.h"
 #include "plan/base/host.h"
 #include "plan/base/nearest.h"
+#include "plan/base/text.h"
 #include "plots/plots.h"
 
 #include <string.h>
@@ -26,21 +27,27 @@ static hp_status check_history(const options *o, const hp_plot_kind *kind, int n
     return n_path == 0 ? HP_OK : hp_fail(err, HP_EUSAGE, "--history takes no file; leave out one of them");
 }
 
+static hp_status fail_unknown(const char *name, hp_error *err) {
+    enum { MOST = 16 };
+    const char *names[MOST];
+    char text[200] = "";
+    int n = 0;
+    for (const hp_plot_kind *k = hp_plot_kinds; k->name && n < MOST; k++) {
+        hp_text_add((hp_text){text, sizeof text}, "%s%s", n ? ", " : "", k->name);
+        names[n++] = k->name;
+    }
+    const char *near = hp_nearest(name, names, n);
+    if (near) return hp_fail(err, HP_EUSAGE, "there is no plot '%.40s': did you mean '%s'?", name, near);
+    return hp_fail(err, HP_EUSAGE, "there is no plot '%.40s'; there are %s", name, text);
+}
+
 /* first: the first file; NULL: there is none. */
 static hp_status find_kind(const char *name, const char *first, const options *o, int n_path,
                            const hp_plot_kind **kind, hp_error *err) {
-    static const char *const kinds[] = {"timeline", "scaling",   "memory", "error",
-                                        "comm",     "precision", "pareto", "size"};
     *kind = hp_plot_find(name);
-    const char *near = *kind ? NULL : hp_nearest(name, kinds, sizeof kinds / sizeof *kinds);
     if (!*kind && first && hp_plot_find(first))
         return hp_fail(err, HP_EUSAGE, "the kind comes before the files: hplan plot %s %.200s", first, name);
-    if (near) return hp_fail(err, HP_EUSAGE, "there is no plot '%.40s': did you mean '%s'?", name, near);
-    if (!*kind)
-        return hp_fail(err, HP_EUSAGE,
-                       "there is no plot '%.40s'; there are timeline, scaling, memory, error, comm, "
-                       "precision, pareto, size",
-                       name);
+    if (!*kind) return fail_unknown(name, err);
     HP_TRY(check_history(o, *kind, n_path, err));
     if (n_path == 0 && !is_of_history(o, *kind, n_path))
         return hp_fail(err, HP_EUSAGE, "%s of which file? For example: hplan plot %s run.db", name, name);

@@ -62,13 +62,17 @@ static hp_status check_file(const char *option, const char *path, hp_error *err)
 }
 
 /* What is no name of data, nor several words of it (patches:SLIDE,size=256), is a folder or a file. */
-static hp_status check_files(const run_options *o, hp_error *err) {
-    const char *data = run_options_passed(o, "data");
+static hp_status check_data(const run_options *o, const char *option, const char *key, hp_error *err) {
+    const char *data = run_options_passed(o, key);
     const bool named =
         !data || strpbrk(data, ":,") || !cli_data_is_real(data, NULL) || strcmp(data, "fashion-mnist") == 0;
-    HP_TRY(check_file("--data", named ? NULL : data, err));
-    HP_TRY(check_file("--init", o->init, err));
-    return check_file("--input", run_options_passed(o, "input"), err);
+    return check_file(option, named ? NULL : data, err);
+}
+
+static hp_status check_files(const run_options *o, hp_error *err) {
+    HP_TRY(check_data(o, "--data", "data", err));
+    HP_TRY(check_data(o, "--input", "input", err));
+    return check_file("--init", o->init, err);
 }
 
 /* A login node is not the machine, and has what is to be started looked at all the same; not so a file of hosts that is none. */

@@ -113,17 +113,12 @@ static void print_comparison(const hp_evaluation *asked, const hp_evaluation *be
     printf("  asked:    %s\n  selected: %s\n", a->note, b->note);
 }
 
-/* null: not known. */
-static json_t *bound(double seconds) {
-    return seconds > 0 ? json_real(seconds) : json_null();
-}
-
 static json_t *figures_json(const hp_evaluation *e) {
     const hp_candidate *c = &e->figures;
     return json_pack("{s:s, s:s, s:i, s:I, s:f, s:o, s:o, s:f, s:I, s:f, s:f, s:I}", "strategy", c->strategy,
                      "prec", hp_prec_names[e->strategy.prec], "gpus", c->gpus, "batch", (json_int_t)c->batch,
-                     "step_s", c->step_s, "step_low_s", bound(c->step_low_s), "step_high_s",
-                     bound(c->step_high_s), "images_per_s", c->images_per_s, "memory_bytes",
+                     "step_s", c->step_s, "step_low_s", cli_json_known(c->step_low_s), "step_high_s",
+                     cli_json_known(c->step_high_s), "images_per_s", c->images_per_s, "memory_bytes",
                      (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm", c->exposed_comm,
                      "comm_bytes", (json_int_t)c->comm_bytes);
 }

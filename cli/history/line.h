@@ -13,7 +13,7 @@ typedef struct history_figures {
     char when[32];    /* it was, UTC */
     int uncalibrated; /* predicted here without a calibration of this processor */
     char again
-        [160]; /* the command that calibrates for the newest run that was outside its interval; "": none was */
+        [160]; /* the command that calibrates for what was last outside of its interval; "": nothing was */
 } history_figures;
 
 /* `here`: the processor's name. use: room for n, set to whether a run counts. */

@@ -197,12 +197,12 @@ void simulate_rate_points(const simulate_setup *s, simulate_found *f);
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f);
 void simulate_print_gains(const simulate_found *f);
 json_t *simulate_gains_json(const simulate_found *f);
-/* The parts of the two below that say machine, device and precision. */
 /* What is found of the chosen plan beside its figures (simulate_facts.c), and in words. */
 void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_found *f);
 void simulate_print_real(const simulate_found *f);
 /* False: there is nothing to be said of ZeRO. */
 bool simulate_zero_note(const simulate_found *f, char out[200]);
+/* The parts of the two below that say machine, device and precision. */
 void simulate_print_device(const simulate_setup *s, const simulate_found *f);
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o);
 void simulate_print(const simulate_setup *s, const simulate_found *f);
@@ -221,9 +221,9 @@ json_t *simulate_json(const simulate_setup *s, const simulate_found *f);
 const char *simulate_number(double value, char out[32]);
 /* "8.14-11.5", milliseconds, with `between` between the ends; false: "not known". */
 bool simulate_interval(const hp_candidate *c, const char *between, char out[64]);
-/* Less of its time rests on measurements than a prediction of a machine at hand should: hplan calibrate --net NAME. */
-/* The first candidate below the chosen one's family that the table shows, from 1; 0: none. */
+/* The first candidate of the table but the chosen one, from 1; 0: none. */
 int simulate_shown_other(const simulate_setup *s, const simulate_found *f);
+/* Less of its time rests on measurements than a prediction of a machine at hand should: hplan calibrate --net NAME. */
 bool simulate_unmeasured(const hp_candidate *c);
 
 #endif

@@ -2,11 +2,6 @@
 #include "cli/options/simulate.h"
 #include "plan/graph/optimizer.h"
 
-/* null: not known, not measured. */
-static json_t *known(double seconds) {
-    return seconds > 0 ? json_real(seconds) : json_null();
-}
-
 static json_t *candidate_json(const hp_evaluation *e, int rank) {
     const hp_candidate *c = &e->figures;
     json_t *memory = json_array();
@@ -17,8 +12,8 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
         "s:s, s:s,"
         " s:s}",
         "rank", rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s",
-        known(c->step_low_s), "step_high_s", known(c->step_high_s), "step_quiet_s", known(c->step_quiet_s),
-        "measured_s", known(c->measured_s), "measured_low_s",
+        cli_json_known(c->step_low_s), "step_high_s", cli_json_known(c->step_high_s), "step_quiet_s",
+        cli_json_known(c->step_quiet_s), "measured_s", cli_json_known(c->measured_s), "measured_low_s",
         c->rounds ? cli_json_number(c->measured_low_s) : json_null(), "measured_high_s",
         c->rounds ? cli_json_number(c->measured_high_s) : json_null(), "rounds", c->rounds, "images_per_s",
         c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory, "bubble",

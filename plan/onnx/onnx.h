@@ -1,4 +1,4 @@
-/* onnx.h - reads ONNX models (opsets 7 to 21 of the operators in onnx/ops.def) as network graphs.
+/* onnx.h - reads ONNX models (opsets 7 to 24 of the operators in onnx/ops.def) as network graphs.
  *
  * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N); N is free, H and W are given by the
  * caller where the model leaves them open. Its first output is the network's. Layers are named after nodes

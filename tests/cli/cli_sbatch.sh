@@ -77,12 +77,14 @@ expect 2 sbatch "it's \$(touch pwned).db" -t soon
 expect 2 sbatch "it's \$(touch pwned).db" -t 1:00
 expect 2 sbatch "it's \$(touch pwned).db" --kind lsf
 expect 2 sbatch "it's \$(touch pwned).db" --partition 'a b'
-for wrong in '--lr-schedule cosin' '--steps -3' '--std 0' '--on-nan foo' '--on-broken skip:200' '--device gpu' '--clip-norm -1' '--bands x' \
-  '--launcher foo' '--resize -4' '--keep 0' '--epochs 2 --steps 3' '--every soon'; do
-  # shellcheck disable=SC2086 # words
-  expect 2 sbatch "it's \$(touch pwned).db" -t 1:00:00 -- $wrong
-  [ ! -s out ] || complain "sbatch -- $wrong: a script all the same"
-done
-expect 0 sbatch "it's \$(touch pwned).db" -t 1:00:00 -- --lr-schedule cosine --steps 3 --std 0.2 --on-nan skip:3 --keep 3 --resize 28 --bands 1
+if [ -x "$(dirname "$HPLAN")/hplan-exec" ]; then # which judges them
+  for wrong in '--lr-schedule cosin' '--steps -3' '--std 0' '--on-nan foo' '--on-broken skip:200' '--device gpu' '--clip-norm -1' '--bands x' \
+    '--launcher foo' '--resize -4' '--keep 0' '--epochs 2 --steps 3' '--every soon'; do
+    # shellcheck disable=SC2086 # words
+    expect 2 sbatch "it's \$(touch pwned).db" -t 1:00:00 -- $wrong
+    [ ! -s out ] || complain "sbatch -- $wrong: a script all the same"
+  done
+  expect 0 sbatch "it's \$(touch pwned).db" -t 1:00:00 -- --lr-schedule cosine --steps 3 --std 0.2 --on-nan skip:3 --keep 3 --resize 28 --bands 1
+fi
 
 conclude "jobs save, go into the queue again and say how they ended"

@@ -201,6 +201,8 @@ static void a_fit_of_dense_convolutions_is_none_of_grouped(void **state) {
     assert_int_equal(hp_cost_compute(t, &m, &grouped).source, HP_SOURCE_GUESS);
     char name[80];
     assert_string_equal(hp_key_fit(grouped.key, name, sizeof name), "fwd.conv.grouped f32");
+    assert_string_equal(hp_key_fit("infer.depthwise k3x3 s1 d1 g96 i96 o96 f32 w28", name, sizeof name),
+                        "infer.depthwise f32"); /* apart already */
     assert_string_equal(hp_key_fit("copy f32 w64", name, sizeof name), "copy f32");
     hp_arena_free(arena);
 }
