@@ -47,7 +47,8 @@ const char *hp_nearest(const char *word, const char *const *name, int n) {
     for (int i = 0; i < n; i++) {
         if (!normalise(name[i], other)) continue;
         const int edits = edit_distance(asked, other);
-        if (edits >= fewest || edits >= (int)strlen(other)) continue;
+        if (edits >= fewest || 2 * edits > (int)strlen(other))
+            continue; /* another word, if most letters differ */
         best = name[i];
         fewest = edits;
     }
