@@ -264,13 +264,22 @@ const char *hp_safetensors_own_name(const hp_safetensors *st, const char *name) 
     return *st->strip ? hp_arena_printf(st->arena, "%s%s", st->strip, rest) : rest;
 }
 
+typedef struct parts {
+    const char *prefix, *rest;
+} parts;
+
+static int by_parts(const void *key, const void *tensor) {
+    const parts *k = key;
+    const char *name = (*(const hp_st_tensor *const *)tensor)->name;
+    const size_t n = strlen(k->prefix);
+    const int first = strncmp(k->prefix, name, n);
+    return first ? first : strcmp(k->rest, name + n);
+}
+
 const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name) {
-    char full[1024];
     if (!begins_with(name, st->strip)) return NULL;
-    const int n = snprintf(full, sizeof full, "%s%s", st->prefix, name + strlen(st->strip));
-    if (n < 0 || (size_t)n >= sizeof full) return NULL;
-    const hp_st_tensor key = {.name = full}, *at = &key;
-    const hp_st_tensor **found = bsearch(&at, st->by_name, (size_t)st->n, sizeof *st->by_name, by_name);
+    const parts key = {st->prefix, name + strlen(st->strip)};
+    const hp_st_tensor **found = bsearch(&key, st->by_name, (size_t)st->n, sizeof *st->by_name, by_parts);
     return found ? *found : NULL;
 }
 

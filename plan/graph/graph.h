@@ -90,7 +90,7 @@ typedef enum hp_param_kind {
 /* How torchvision draws a weight (`hp_param_init` in exec/data reads it). */
 typedef enum hp_init {
     HP_INIT_ZERO,
-    HP_INIT_ONE,             /* or init_scale, where that is not 0 */
+    HP_INIT_ONE,
     HP_INIT_KAIMING_FAN_OUT, /* normal, std = sqrt(2 / (O*kh*kw)): dim 0 times the window, also when
                               * grouped */
     HP_INIT_KAIMING_FAN_IN,  /* normal, std = sqrt(2 / fan_in) */

@@ -17,7 +17,7 @@ static int drawn(hp_builder *b, int x) {
 static int scaled(hp_builder *b, int x) {
     const int c = b->g->tensor[x].c;
     const int y = hp_build_conv(b, x, "layer_scale", c, (hp_window){.k = 1, .groups = c});
-    hp_build_init(b, 0, HP_INIT_ONE, layer_scale);
+    hp_build_init(b, 0, HP_INIT_CONSTANT, layer_scale);
     hp_param *p = hp_build_param(b, 0);
     if (!p) return y;
     p->name = hp_arena_printf(b->arena, "%slayer_scale", b->scope);

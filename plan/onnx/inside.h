@@ -262,8 +262,9 @@ int64_t onnx_extent(const onnx_reader *r, const onnx_value *v, int axis);
 bool onnx_axes(const onnx_reader *r, const onnx_value *v, int of[HP_AXES]);
 /* (N, C, H, W) in that order, or its first `rank` dimensions with 1 for the others. */
 bool onnx_is_canonical(const onnx_reader *r, const onnx_value *v, int rank);
-/* Does the dimension hold the channels? */
+/* Does the dimension hold the channels, or the samples, and nothing else? */
 bool onnx_is_channel_dim(const onnx_reader *r, const onnx_value *v, int dim);
+bool onnx_is_sample_dim(const onnx_reader *r, const onnx_value *v, int dim);
 hp_status onnx_need_map(const onnx_call *c, int k, onnx_value **x); /* (N, C, L) or (N, C, H, W) */
 /* Sets the output to `tensor` with the layout of `like`; or canonical with `rank` dimensions. */
 void onnx_result_like(onnx_call *c, int32_t tensor, const onnx_value *like);

@@ -38,20 +38,24 @@ const onnx_op *onnx_op_of(const Onnx__NodeProto *n) {
     return find_op(standard ? "" : n->domain, n->op_type ? n->op_type : "");
 }
 
-static bool same_domain(const char *a, const char *b) {
-    if (!a || strcmp(a, "ai.onnx") == 0) a = "";
-    if (!b || strcmp(b, "ai.onnx") == 0) b = "";
-    return strcmp(a, b) == 0;
+static const char *full_name(hp_arena *a, const char *domain, const char *name) {
+    const bool standard = !domain || strcmp(domain, "ai.onnx") == 0;
+    return hp_arena_printf(a, "%s\n%s", standard ? "" : domain, name ? name : "");
+}
+
+static onnx_names functions_of(const onnx_reader *r) {
+    onnx_names names = {.arena = r->scratch};
+    bool added;
+    for (size_t i = 0; i < r->model->n_functions; i++) {
+        const Onnx__FunctionProto *f = r->model->functions[i];
+        onnx_names_add(&names, full_name(r->scratch, f->domain, f->name), &added);
+    }
+    return names;
 }
 
 /* Functions of the model go before operators of the same name. */
-static bool is_function(const onnx_reader *r, const Onnx__NodeProto *n) {
-    for (size_t i = 0; i < r->model->n_functions; i++) {
-        const Onnx__FunctionProto *f = r->model->functions[i];
-        if (f->name && n->op_type && strcmp(f->name, n->op_type) == 0 && same_domain(f->domain, n->domain))
-            return true;
-    }
-    return false;
+static bool is_function(const onnx_reader *r, const onnx_names *functions, const Onnx__NodeProto *n) {
+    return functions->n > 0 && onnx_names_find(functions, full_name(r->scratch, n->domain, n->op_type)) >= 0;
 }
 
 /* Other operators that are not supported, so that one message names them all: ", nor are Tile, TopK". */
@@ -74,9 +78,10 @@ static const char *others_unknown(const onnx_reader *r, const Onnx__GraphProto *
 
 hp_status onnx_check_operators(onnx_reader *r, const bool *needed) {
     const Onnx__GraphProto *g = r->model->graph;
+    const onnx_names functions = functions_of(r);
     for (size_t n = 0; n < g->n_node; n++) {
         const onnx_call c = {.r = r, .node = g->node[n]};
-        if (needed[n] && is_function(r, g->node[n]))
+        if (needed[n] && is_function(r, &functions, g->node[n]))
             return onnx_fail(&c, "is a function of the model, which is not supported: inline it "
                                  "(onnx.inliner.inline_local_functions)");
         if (!needed[n] || onnx_op_of(g->node[n])) continue;

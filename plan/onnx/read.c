@@ -211,6 +211,8 @@ static hp_status check_model(const onnx_reader *r) {
     if (r->opset < 1 || r->opset > NEWEST)
         return hp_fail(r->err, HP_EDATA, "%s: opset %" PRId64 " is not supported: export with opset 13 to %d",
                        r->file, r->opset, NEWEST);
+    if (r->model->n_functions > ONNX_MOST_ITEMS)
+        return hp_fail(r->err, HP_EDATA, "%s: more than %d functions", r->file, ONNX_MOST_ITEMS);
     return HP_OK;
 }
 

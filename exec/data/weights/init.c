@@ -46,7 +46,8 @@ static double scale_zero(const hp_param *p) {
 }
 
 static double scale_one(const hp_param *p) {
-    return p->init_scale != 0 ? p->init_scale : 1;
+    (void)p;
+    return 1.0;
 }
 
 static double scale_fan_out(const hp_param *p) {

@@ -159,13 +159,12 @@ static hp_status quantise_by(onnx_call *c, int k_scale, int k_zero) {
 
 /* --- QuantizeLinear, DequantizeLinear --- */
 
-/* Attributes of opset 21 and later: no blocks, and the type that the zero point has. */
-static hp_status check_types(const onnx_call *c, int64_t least_type, int64_t most_type) {
+/* Attributes of opset 21 and later: no blocks, and `only` type. */
+static hp_status check_types(const onnx_call *c, int64_t only) {
     int64_t blocks = 0, type = 0;
     HP_TRY(onnx_attr_int(c, "block_size", 0, 0, &blocks));
     HP_TRY(onnx_attr_int(c, "output_dtype", 0, INT32_MAX, &type));
-    const onnx_value *zero = onnx_in(c, 2);
-    if (type == 0 || (type >= least_type && type <= most_type && (type != ONNX_INT8 || zero))) return HP_OK;
+    if (type == 0 || type == only) return HP_OK;
     return onnx_fail(c, "attribute output_dtype = %" PRId64 " is not supported here", type);
 }
 
@@ -185,7 +184,7 @@ hp_status onnx_read_quantizelinear(onnx_call *c) {
     onnx_quant *q;
     HP_TRY(onnx_need_tensor(c, 0, &x));
     if (!is_8bit(c, 2)) return onnx_fail(c, "only 8-bit numbers are supported");
-    HP_TRY(check_types(c, ONNX_UINT8, ONNX_INT8));
+    HP_TRY(check_types(c, onnx_in(c, 2) ? onnx_in(c, 2)->c.type : ONNX_UINT8));
     HP_TRY(read_quant(c, 1, 2, onnx_extent(c->r, x, HP_AXIS_C), &q));
     HP_TRY(check_axis(c, x, q));
     onnx_result_like(c, x->tensor, x);
@@ -197,7 +196,7 @@ hp_status onnx_read_dequantizelinear(onnx_call *c) {
     onnx_quant *q;
     int32_t y;
     HP_TRY(onnx_need_tensor(c, 0, &x));
-    HP_TRY(check_types(c, ONNX_FLOAT, ONNX_FLOAT));
+    HP_TRY(check_types(c, ONNX_FLOAT));
     HP_TRY(read_quant(c, 1, 2, onnx_extent(c->r, x, HP_AXIS_C), &q));
     HP_TRY(check_axis(c, x, q));
     HP_TRY(check_zero(c, x->type, onnx_in(c, 2) ? &onnx_in(c, 2)->c : NULL));
@@ -241,7 +240,7 @@ hp_status onnx_fold_dequantizelinear(onnx_call *c, onnx_const *out) {
     const onnx_const *x, *scale, *zero = NULL;
     int64_t given = 1;
     int axis = 0;
-    HP_TRY(check_types(c, ONNX_FLOAT, ONNX_FLOAT));
+    HP_TRY(check_types(c, ONNX_FLOAT));
     HP_TRY(onnx_need_const(c, 0, "input", &x));
     HP_TRY(onnx_need_const(c, 1, "scale", &scale));
     if (onnx_in(c, 2)) HP_TRY(onnx_need_const(c, 2, "zero point", &zero));

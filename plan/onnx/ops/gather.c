@@ -9,6 +9,9 @@
 
 hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor) {
     const hp_tensor t = c->r->graph->tensor[*tensor];
+    const int64_t h = (int64_t)t.h * (l.kh > 0 ? l.kh : 1), w = (int64_t)t.w * (l.kw > 0 ? l.kw : 1);
+    if (h > ONNX_MOST_SIZE || w > ONNX_MOST_SIZE)
+        return onnx_fail(c, "makes a map of %" PRId64 "x%" PRId64 " pixels, which is too large", h, w);
     l.op = HP_GATHER;
     l.n_in = 1;
     l.in[0] = *tensor;
@@ -16,8 +19,8 @@ hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor) {
     l.kw = l.kw > 0 ? l.kw : 1;
     l.out_c = l.out_c > 0 ? l.out_c : t.c / (l.kh * l.kw);
     l.groups = l.groups > 0 ? l.groups : l.kh * l.kw * l.out_c;
-    l.out_h = l.out_h > 0 ? l.out_h : t.h * l.kh;
-    l.out_w = l.out_w > 0 ? l.out_w : t.w * l.kw;
+    l.out_h = l.out_h > 0 ? l.out_h : (int32_t)h;
+    l.out_w = l.out_w > 0 ? l.out_w : (int32_t)w;
     return onnx_emit(c, l, 0, tensor);
 }
 
@@ -68,6 +71,9 @@ hp_status onnx_emit_strided(const onnx_call *c, const int64_t first[2], const in
 hp_status onnx_emit_space_to_depth(const onnx_call *c, int64_t rows, int64_t cols, int32_t *tensor) {
     const hp_tensor t = c->r->graph->tensor[*tensor];
     const int64_t step[2] = {rows, cols}, count[2] = {t.h / rows, t.w / cols};
+    if (rows * cols > ONNX_MOST_ITEMS)
+        return onnx_fail(c, "takes apart blocks of %" PRId64 "x%" PRId64 " pixels, which are too large", rows,
+                         cols);
     int32_t *part = HP_NEW(c->r->scratch, int32_t, rows * cols);
     for (int64_t k = 0; k < rows * cols; k++) {
         part[k] = *tensor;

@@ -56,7 +56,8 @@ static bool has_groups(const onnx_reader *r, const onnx_value *x, int64_t *group
     const onnx_parts by_group = onnx_view_parts(w, 1);
     int64_t elements = 1;
     *groups = x->n_dim > 2 ? x->dim[1] : 0;
-    if (*groups < 1 || channels % *groups || x->dim[0] != r->batch || w->factor != 1 || onnx_view_rolls(w))
+    if (*groups < 1 || channels % *groups || !onnx_view_by_sample(r, x) || w->factor != 1 ||
+        onnx_view_rolls(w))
         return false;
     for (int a = 0; a < HP_AXES; a++)
         if (w->first[a]) return false;
@@ -79,13 +80,14 @@ hp_status onnx_read_instancenorm(onnx_call *c) {
         return HP_OK;
     }
     HP_TRY(onnx_need_tensor(c, 0, &x));
-    if (x->n_dim > 2 && x->dim[1] == 1 &&
+    const bool by_sample = onnx_is_sample_dim(c->r, x, 0);
+    if (by_sample && x->n_dim > 2 && x->dim[1] == 1 &&
         onnx_extent(c->r, x, HP_AXIS_C) > 1) { /* all channels are one group */
         HP_TRY(emit_groupnorm(c, x->tensor, 1, true, &y));
         onnx_result_like(c, y, x);
         return HP_OK;
     }
-    if (x->n_dim < 3 || !onnx_is_channel_dim(c->r, x, 1))
+    if (!by_sample || x->n_dim < 3 || !onnx_is_channel_dim(c->r, x, 1))
         return onnx_fail(c, "needs an input of (N, C, H, W) or of (N, groups, what belongs to each)");
     HP_TRY(emit_groupnorm(c, x->tensor, onnx_extent(c->r, x, HP_AXIS_C), false, &y));
     onnx_result_like(c, y, x);

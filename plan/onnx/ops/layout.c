@@ -55,6 +55,14 @@ bool onnx_is_channel_dim(const onnx_reader *r, const onnx_value *v, int dim) {
     return v->order[HP_AXES - 1] == HP_AXIS_C ? dim == v->n_dim - 1 : dim == 1; /* one channel */
 }
 
+bool onnx_is_sample_dim(const onnx_reader *r, const onnx_value *v, int dim) {
+    int of[HP_AXES];
+    if (!onnx_axes(r, v, of)) return false;
+    for (int a = 0; a < HP_AXES; a++)
+        if (of[a] == dim && a != HP_AXIS_N) return false;
+    return v->dim[dim] == r->batch;
+}
+
 hp_status onnx_need_map(const onnx_call *c, int k, onnx_value **x) {
     HP_TRY(onnx_need_tensor(c, k, x));
     if (onnx_is_canonical(c->r, *x, 3) || onnx_is_canonical(c->r, *x, 4)) return HP_OK;

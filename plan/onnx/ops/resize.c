@@ -255,7 +255,6 @@ static hp_status emit_shift(const onnx_call *c, int32_t *tensor, double by) {
     return onnx_emit_scale(c, *tensor, one, bias, tensor);
 }
 
-/* A border of value v: v is subtracted before zero-padding and added afterwards. */
 static hp_status continue_edges(onnx_call *c, const onnx_value *x, const char *mode) {
     const bool edge = strcmp(mode, "edge") == 0;
     int64_t before[2] = {0, 0}, after[2] = {0, 0};
@@ -283,6 +282,7 @@ static hp_status continue_edges(onnx_call *c, const onnx_value *x, const char *m
     return HP_OK;
 }
 
+/* A border of value v: v is subtracted before zero-padding and added afterwards. */
 hp_status onnx_read_pad(onnx_call *c) {
     onnx_value *x;
     int64_t before[2] = {0, 0}, after[2] = {0, 0};

@@ -97,6 +97,11 @@ bool onnx_view_cut(onnx_view *w, int d, int64_t size, int64_t first, int64_t cou
 
 /* --- to values --- */
 
+bool onnx_view_by_sample(const onnx_reader *r, const onnx_value *v) {
+    const onnx_parts p = onnx_view_parts(v->view, 0);
+    return v->dim[0] == r->batch && (p.n == 0 || (p.n == 1 && p.part[0].axis == HP_AXIS_N));
+}
+
 bool onnx_view_rolls(const onnx_view *w) {
     bool rolls = false;
     for (int a = 0; a < HP_AXES; a++) rolls |= w->roll[a] != 0;

@@ -20,6 +20,8 @@ typedef struct onnx_parts {
     int n;
 } onnx_parts;
 onnx_parts onnx_view_parts(const onnx_view *w, int d);
+/* Is dimension 0 of the view that of the samples? */
+bool onnx_view_by_sample(const onnx_reader *r, const onnx_value *v);
 /* Sets `out` to a view of x's tensor with these dimensions: a tensor where it has all of its elements, axis by axis. */
 void onnx_result_view(const onnx_call *c, onnx_value *out, const onnx_value *x, const onnx_view *w, int n_dim,
                       const int64_t *dim);

@@ -79,13 +79,27 @@ static bool apart(const onnx_reader *r, const square *s, int64_t k, int64_t i, i
     return differ;
 }
 
+static hp_status read_masked(const onnx_call *c, const onnx_value *scores, square *s) {
+    if (read_square(c->r, scores, s)) return HP_OK;
+    return onnx_fail(c, "masks attention over tokens that are not in one order");
+}
+
+hp_status onnx_term_hide_later(onnx_call *c, onnx_value *scores) {
+    onnx_term t = *scores->term;
+    square s;
+    HP_TRY(read_masked(c, scores, &s));
+    if (s.q.n_window != 1) return onnx_fail(c, "hides later tokens of a window: not supported");
+    t.causal = true;
+    onnx_term_result(c, ONNX_SCORES, scores, t);
+    return HP_OK;
+}
+
 static hp_status add_mask(onnx_call *c, const onnx_value *scores, const onnx_const *k, hides *hidden) {
     onnx_term t = *scores->term;
     square s;
     int64_t windows;
-    if (!read_square(c->r, scores, &s) || !k->data)
-        return onnx_fail(c,
-                         "masks attention over tokens that are not in one order, or by what is not stored");
+    if (!k->data) return onnx_fail(c, "masks attention by what is not stored");
+    HP_TRY(read_masked(c, scores, &s));
     read_shape(scores, k, &s, c->r->batch, &windows);
     if (windows == 0)
         return onnx_fail(c, "its mask is not one of (tokens, tokens) for all heads, nor one for each window");

@@ -91,13 +91,13 @@ static hp_status read_scores(onnx_call *c, onnx_value *q, const onnx_value *k, o
     HP_TRY(onnx_term_scores(&part, pair, &fits));
     onnx_term t = *scores->term;
     t.factor *= scale;
-    t.causal = causal != 0;
     onnx_term_result(&part, ONNX_SCORES, scores, t);
+    if (causal) HP_TRY(onnx_term_hide_later(&part, scores));
     if (!onnx_in(c, MASK)) return HP_OK;
     HP_TRY(onnx_need_const(c, MASK, "attn_mask", &given));
-    onnx_value mask = {.kind = ONNX_CONST};
-    onnx_value *const masked[2] = {scores, &mask};
-    HP_TRY(mask_floats(c, given, &mask.c));
+    onnx_value *mask = HP_NEW(c->r->scratch, onnx_value, 1), *const masked[2] = {scores, mask};
+    mask->kind = ONNX_CONST;
+    HP_TRY(mask_floats(c, given, &mask->c));
     return onnx_term_plus_mask(&part, masked, &fits);
 }
 

@@ -48,10 +48,8 @@ static onnx_parts parts_of(const onnx_value *v, int axis) {
 }
 
 static bool is_map_view(const onnx_reader *r, const onnx_value *v) {
-    const onnx_parts n = parts_of(v, HP_AXIS_N);
     const onnx_view *w = v->view;
-    const bool samples = r->batch == 1 ? n.n == 0 : n.n == 1 && n.part[0].axis == HP_AXIS_N;
-    return v->n_dim >= 3 && v->n_dim <= 4 && samples && v->dim[0] == r->batch && w->factor == 1 &&
+    return v->n_dim >= 3 && v->n_dim <= 4 && onnx_view_by_sample(r, v) && w->factor == 1 &&
            !onnx_view_rolls(w) && w->first[HP_AXIS_H] == 0 && w->first[HP_AXIS_W] == 0;
 }
 

@@ -12,6 +12,8 @@ typedef hp_status onnx_term_reader(onnx_call *c, onnx_value *const *in, bool *fi
 #include "plan/onnx/tokens/terms.def"
 #undef TERM
 
+/* Scores of which each token sees itself and those before it (tokens/masks.c). */
+hp_status onnx_term_hide_later(onnx_call *c, onnx_value *scores);
 /* The output: a value of this kind with x's dimensions. */
 void onnx_term_result(onnx_call *c, onnx_kind kind, const onnx_value *x, onnx_term t);
 /* Is the constant one number? */

@@ -127,7 +127,7 @@ static void convnext_has_torchvisions_names(void **state) {
         const bool factor =
             strstr(some[i].name, "layer_scale") != NULL; /* files have (C, 1, 1), begun with 1e-6 */
         assert_int_equal(g->param[p].stored.n_dim, factor ? 3 : 0);
-        if (factor) assert_true(g->param[p].init == HP_INIT_ONE && g->param[p].init_scale == 1e-6);
+        if (factor) assert_true(g->param[p].init == HP_INIT_CONSTANT && g->param[p].init_scale == 1e-6);
     }
     hp_arena_free(a);
 }

@@ -215,6 +215,25 @@ static void every_cut_and_every_changed_byte_is_harmless(void **state) {
     hp_arena_free(a);
 }
 
+/* What is cut off is no model of another kind of file. */
+static void a_cut_model_is_said_to_be_cut(void **state) {
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    onnx_writer w = odd_model(a);
+    size_t size;
+    w.model.producer_name = (char *)(uintptr_t) "pytorch";
+    w.model.producer_version = (char *)(uintptr_t) "2.9.0";
+    const unsigned char *data = onnx_writer_pack(&w, &size);
+    for (size_t n = size / 2; n < size; n += 7) {
+        hp_onnx_model m;
+        hp_error err = {0};
+        assert_int_equal(hp_onnx_parse(a, "x.onnx", data, n, false, 8, 8, true, &m, &err), HP_EDATA);
+        assert_null(strstr(err.text, "it is an ONNX model"));
+        assert_non_null(strstr(err.text, "export it again"));
+    }
+    hp_arena_free(a);
+}
+
 /* Length-delimited field `number` around what is at the end of the buffer; returns the new beginning. */
 static unsigned char *wrap(unsigned char *at, const unsigned char *end, int number) {
     uint64_t n = (uint64_t)(end - at);
@@ -270,6 +289,7 @@ int main(void) {
         cmocka_unit_test(messages_name_the_node_and_the_fix),
         cmocka_unit_test(an_open_size_asks_for_the_image),
         cmocka_unit_test(every_cut_and_every_changed_byte_is_harmless),
+        cmocka_unit_test(a_cut_model_is_said_to_be_cut),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(many_messages_are_refused),
     };

@@ -255,6 +255,32 @@ static void quantised_weights_and_scales_are_taken_over(void **state) {
     hp_arena_free(a);
 }
 
+/* The attribute of opset 21 says what the zero point's type says. */
+static void the_type_of_a_quantised_output_is_its_zero_points(void **state) {
+    (void)state;
+    for (int type = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8; type <= ONNX__TENSOR_PROTO__DATA_TYPE__INT8; type++)
+        for (int with_zero = 0; with_zero < 2; with_zero++) {
+            static const int64_t image[4] = {1, 3, 4, 4};
+            const uint8_t zero = 0;
+            hp_arena *a = hp_arena_new();
+            hp_onnx_model m;
+            hp_error err = {0};
+            onnx_writer w = onnx_writer_start(a, 21);
+            onnx_write_input(&w, "x", 4, image);
+            onnx_write_bytes(&w, "zero", ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, 0, NULL, &zero, 1);
+            write_number(&w, "scale", 0.1f);
+            onnx_write_int(&w,
+                           onnx_write_node(&w, "QuantizeLinear", with_zero ? "x scale zero" : "x scale", "q"),
+                           "output_dtype", type);
+            onnx_write_node(&w, "DequantizeLinear", with_zero ? "q scale zero" : "q scale", "y");
+            onnx_write_output(&w, "y");
+            const bool same = type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT8;
+            assert_int_equal(odd_parse(&w, 0, 0, &m, &err), same ? HP_OK : HP_EDATA);
+            if (!same) assert_non_null(strstr(err.text, "output_dtype = 3"));
+            hp_arena_free(a);
+        }
+}
+
 /* What quantize_dynamic of ONNX Runtime makes of Conv and Relu is that again, of the weights that the bytes
  * stand for. */
 static void quantised_while_it_runs(void **state) {
@@ -306,6 +332,7 @@ static void a_scale_is_no_result(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_type_of_a_quantised_output_is_its_zero_points),
         cmocka_unit_test(quantised_while_it_runs),
         cmocka_unit_test(a_scale_is_no_result),
         cmocka_unit_test(simplified_graphs_compute_the_same),

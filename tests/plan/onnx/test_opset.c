@@ -86,6 +86,16 @@ static void rms_normalization_is_a_layer(void **state) {
     hp_arena_free(a);
 }
 
+/* Q, K, V of `tokens`. */
+static void write_qkv(onnx_writer *w, int64_t kv_wide) {
+    onnx_write_floats(w, "wq", 2, (const int64_t[2]){C, C}, drawn(w->arena, 1, C * C));
+    onnx_write_floats(w, "wk", 2, (const int64_t[2]){C, kv_wide}, drawn(w->arena, 2, C * kv_wide));
+    onnx_write_floats(w, "wv", 2, (const int64_t[2]){C, kv_wide}, drawn(w->arena, 3, C * kv_wide));
+    onnx_write_node(w, "MatMul", "tokens wq", "q");
+    onnx_write_node(w, "MatMul", "tokens wk", "k");
+    onnx_write_node(w, "MatMul", "tokens wv", "v");
+}
+
 /* Four heads of queries, two or one of keys and values. */
 static void heads_share_keys_and_values(void **state) {
     (void)state;
@@ -93,14 +103,8 @@ static void heads_share_keys_and_values(void **state) {
         hp_arena *a = hp_arena_new();
         hp_onnx_model m;
         onnx_writer w = start(a, 23, C);
-        const int64_t wide = C / 4 * kv;
         write_tokens(&w);
-        onnx_write_floats(&w, "wq", 2, (const int64_t[2]){C, C}, drawn(a, 1, C * C));
-        onnx_write_floats(&w, "wk", 2, (const int64_t[2]){C, wide}, drawn(a, 2, C * wide));
-        onnx_write_floats(&w, "wv", 2, (const int64_t[2]){C, wide}, drawn(a, 3, C * wide));
-        onnx_write_node(&w, "MatMul", "tokens wq", "q");
-        onnx_write_node(&w, "MatMul", "tokens wk", "k");
-        onnx_write_node(&w, "MatMul", "tokens wv", "v");
+        write_qkv(&w, C / 4 * kv);
         Onnx__NodeProto *n = onnx_write_node(&w, "Attention", "q k v", "y");
         onnx_write_int(&w, n, "q_num_heads", 4);
         onnx_write_int(&w, n, "kv_num_heads", kv);
@@ -109,9 +113,85 @@ static void heads_share_keys_and_values(void **state) {
         assert_int_equal(l->op, HP_ATTENTION);
         assert_true(l->groups == 4 && l->kv_heads == kv && !l->causal);
         assert_int_equal(g->tensor[l->in[0]].c, C);
-        assert_int_equal(g->tensor[l->in[1]].c, wide);
-        assert_int_equal(g->tensor[l->in[2]].c, wide);
+        assert_int_equal(g->tensor[l->in[1]].c, C / 4 * kv);
+        assert_int_equal(g->tensor[l->in[2]].c, C / 4 * kv);
         assert_true(m.output.n_dim == 3 && m.output.dim[1] == SIDE * SIDE && m.output.dim[2] == C);
+        hp_arena_free(a);
+    }
+}
+
+/* A bias by relative position, as Swin's: for heads, tokens, tokens. */
+static void an_attn_mask_may_be_a_bias(void **state) {
+    enum { HEADS = 2, PLACES = 2 * SIDE - 1, L = SIDE * SIDE };
+    (void)state;
+    hp_arena *a = hp_arena_new();
+    hp_onnx_model m;
+    onnx_writer w = start(a, 23, C);
+    const float *table = drawn(a, 9, HEADS * PLACES * PLACES);
+    float bias[HEADS * L * L];
+    for (int e = 0; e < HEADS * L * L; e++) {
+        const int i = e / L % L, j = e % L;
+        bias[e] = table[e / L / L * PLACES * PLACES + (i / SIDE - j / SIDE + SIDE - 1) * PLACES + i % SIDE -
+                        j % SIDE + SIDE - 1];
+    }
+    write_tokens(&w);
+    write_qkv(&w, C);
+    onnx_write_floats(&w, "bias", 3, (const int64_t[3]){HEADS, L, L}, bias);
+    Onnx__NodeProto *n = onnx_write_node(&w, "Attention", "q k v bias", "y");
+    onnx_write_int(&w, n, "q_num_heads", HEADS);
+    onnx_write_int(&w, n, "kv_num_heads", HEADS);
+    const hp_graph *g = parsed(&w, &m);
+    const hp_layer *l = &g->layer[g->n_layer - 1];
+    assert_true(l->op == HP_ATTENTION && l->n_param == 1 && !l->causal);
+    assert_int_equal(g->param[l->param[0]].kind, HP_PARAM_TABLE);
+    assert_memory_equal(m.param[l->param[0]].data, table, HEADS * PLACES * PLACES * sizeof *table);
+    hp_arena_free(a);
+}
+
+/* Column by column: what comes later in the file is not what comes later row by row. */
+static void later_tokens_of_another_order_are_refused(void **state) {
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        hp_arena *a = hp_arena_new();
+        hp_onnx_model m;
+        hp_error err = {0};
+        onnx_writer w = start(a, 23, C);
+        onnx_write_integers(&w, "flat", 1, (const int64_t[1]){3}, (const int64_t[3]){1, SIDE * SIDE, C});
+        onnx_write_ints(&w, onnx_write_node(&w, "Transpose", "x", "turned"), "perm", 4,
+                        turned ? (const int64_t[4]){0, 3, 2, 1} : (const int64_t[4]){0, 2, 3, 1});
+        onnx_write_node(&w, "Reshape", "turned flat", "tokens");
+        write_qkv(&w, C);
+        Onnx__NodeProto *n = onnx_write_node(&w, "Attention", "q k v", "y");
+        onnx_write_int(&w, n, "q_num_heads", 1);
+        onnx_write_int(&w, n, "kv_num_heads", 1);
+        onnx_write_int(&w, n, "is_causal", 1);
+        onnx_write_output(&w, "y");
+        const hp_status s = odd_parse(&w, 0, 0, &m, &err);
+        if (turned) {
+            assert_int_equal(s, HP_EDATA);
+            assert_non_null(strstr(err.text, "masks attention over tokens that are not in one order"));
+        } else if (s != HP_OK) {
+            fail_msg("%s", err.text);
+        }
+        hp_arena_free(a);
+    }
+}
+
+/* Norms of a map whose samples are elsewhere than in the first dimension. */
+static void norms_of_turned_maps_are_refused(void **state) {
+    static const int64_t perm[3][4] = {{0, 2, 1, 3}, {2, 1, 0, 3}, {0, 2, 3, 1}};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        hp_arena *a = hp_arena_new();
+        hp_onnx_model m;
+        hp_error err = {0};
+        onnx_writer w = start(a, 21, C);
+        onnx_write_floats(&w, "one", 1, (const int64_t[1]){i == 1 ? C : SIDE}, drawn(a, 5, C));
+        onnx_write_ints(&w, onnx_write_node(&w, "Transpose", "x", "turned"), "perm", 4, perm[i]);
+        onnx_write_node(&w, "InstanceNormalization", "turned one one", "y");
+        onnx_write_output(&w, "y");
+        assert_int_equal(odd_parse(&w, 0, 0, &m, &err), HP_EDATA);
+        assert_non_null(strstr(err.text, "needs an input of (N, C, H, W)"));
         hp_arena_free(a);
     }
 }
@@ -122,6 +202,9 @@ int main(void) {
         cmocka_unit_test(swish_is_x_times_its_sigmoid),
         cmocka_unit_test(rms_normalization_is_a_layer),
         cmocka_unit_test(heads_share_keys_and_values),
+        cmocka_unit_test(an_attn_mask_may_be_a_bias),
+        cmocka_unit_test(later_tokens_of_another_order_are_refused),
+        cmocka_unit_test(norms_of_turned_maps_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
