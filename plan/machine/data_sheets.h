@@ -4,7 +4,9 @@
  * sparsity half of it; memory as sold. Source by class:
  *   p40 (2016), v100 (2020; V100 and T4 multiply 8-bit integers outside of tensor cores and in them, resp.: V100 four
  *   products for a float32 one), t4 (2019), a100 (2021 and 2022: SXM 80 GB 2039 GB/s, PCIe 80 GB 1935 GB/s), a10 (2021),
- *   a30 (2022), a40 (2021), l4 (2023), l40s (2023), h100 (2023: SXM5, PCIe, NVL), h200 (2024)
+ *   a30 (2022), a40 (2021), l4 (2023), l40s (2023), h100 (2023: SXM5, PCIe, NVL), h200 (2024), b200 (HGX, 2025, up to
+ *   8 TB/s), rtx-pro-6000 (Blackwell Server Edition, 2025); rtx-3090, rtx-4090, rtx-5090: NVIDIA's white papers of GA102
+ *   (2021), AD102 (2022), GB202 (2025), in 16 bits with sums in float32, which is half of their rate without
  * Latencies: NCCL 2.30's tuner, protocol Simple, src/graph/tuning.cc: 4.0 us over NVLink, 5.7 us over PCIe (ring), 14 us
  * over the network. Rates of links: effective rates of NCCL's topo.h (PCIe 3 x16 12 GB/s, doubled by each generation;
  * EDR 12.2, HDR 24, NDR 46 GB/s), of NVLink per machine or as measured on it. launch_s is a guess: 5 us for a kernel
@@ -33,6 +35,11 @@
 #define CLASS_H100_NVL     GPU_CLASS("h100-nvl",     "h100",    94,  60,   417.5, 835.5, 835.5, 1671, 3900)
 #define CLASS_H200         GPU_CLASS("h200",         "h100",    141, 67,   494.5, 989.5, 989.5, 1979, 4800)
 #define CLASS_L40S         GPU_CLASS("l40s",         "a100-40", 48,  91.6, 183,   362,   362,   733,  864)
+#define CLASS_B200         GPU_CLASS("b200",         "h100",    180, 75,   1125,  2250,  2250,  4500, 8000)
+#define CLASS_RTX_PRO_6000 GPU_CLASS("rtx-pro-6000", "l40s",    96,  117,  251.9, 503.8, 503.8, 1007.6, 1597)
+#define CLASS_RTX_3090     GPU_CLASS("rtx-3090",     "a100-40", 24,  35.6, 35.6,  71.2,  71.2,  284.7, 936)
+#define CLASS_RTX_4090     GPU_CLASS("rtx-4090",     "l40s",    24,  82.6, 82.6,  165.2, 165.2, 660.6, 1008)
+#define CLASS_RTX_5090     GPU_CLASS("rtx-5090",     "rtx-pro-6000", 32, 104.8, 104.8, 209.5, 209.5, 838, 1792)
 #define CLASS_L4           GPU_CLASS("l4",           "a100-40", 24,  30.3, 60,    121,   121,   242.5, 300)
 #define CLASS_A10          GPU_CLASS("a10",          "a100-40", 24,  31.2, 62.5,  125,   125,   250,  600)
 #define CLASS_A30          GPU_CLASS("a30",          "a100-40", 24,  10.3, 82,    165,   165,   330,  933)

@@ -21,6 +21,11 @@ static const hp_gpu_model models[] = {
     {CLASS_H100_NVL, LINK_PCIE5, LINK_NDR, 400},
     {CLASS_H200, LINK_NVSWITCH_H, LINK_NDR, 700},
     {CLASS_L40S, LINK_PCIE4, LINK_HDR, 350},
+    {CLASS_B200, LINK_NVSWITCH_H, LINK_NDR, 1000}, /* the link: H100's, at least */
+    {CLASS_RTX_PRO_6000, LINK_PCIE5, LINK_NDR, 600},
+    {CLASS_RTX_3090, LINK_PCIE4, LINK_HDR, 350},
+    {CLASS_RTX_4090, LINK_PCIE4, LINK_HDR, 450},
+    {CLASS_RTX_5090, LINK_PCIE5, LINK_HDR, 575},
     {CLASS_L4, LINK_PCIE4, LINK_HDR, 72},
     {CLASS_A10, LINK_PCIE4, LINK_HDR, 150},
     {CLASS_A30, LINK_PCIE4, LINK_HDR, 165},
@@ -79,10 +84,17 @@ static bool has_word(const words *w, const char *word) {
     return false;
 }
 
-/* Of the words of a class's name, those that the name has; 0: it is another GPU. */
+static bool has_digit(const char *word) {
+    return strpbrk(word, "0123456789") != NULL;
+}
+
+/* Of the words of a class's name, those that the name has; 0: it is another GPU, without a word up to the first number. */
 static int common_words(const words *class, const words *name) {
     int n = 0;
-    if (!has_word(name, class->word[0])) return 0;
+    for (int i = 0; i < class->n; i++) {
+        if (!has_word(name, class->word[i])) return 0;
+        if (has_digit(class->word[i])) break;
+    }
     for (int i = 0; i < class->n; i++) n += has_word(name, class->word[i]);
     return n;
 }
@@ -157,7 +169,7 @@ static void assume(double *rate, double other, double factor) {
 void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model) {
     const hp_device_class *m = &model->device;
     const double factor = d->flops_per_s > 0 ? d->flops_per_s / m->flops_per_s : 1;
-    snprintf(d->like, sizeof d->like, "%s", m->like);
+    snprintf(d->like, sizeof d->like, "%s", m->name); /* of which rows may be known, else its kin's */
     if (d->memory_bytes <= 0) d->memory_bytes = m->memory_bytes;
     assume(&d->tf32_flops_per_s, m->tf32_flops_per_s, factor);
     assume(&d->bf16_flops_per_s, m->bf16_flops_per_s, factor);
