@@ -38,13 +38,18 @@ static hp_cost from_fit(const hp_row *row, const hp_work *w) {
     return hp_cost_of_row(row, t);
 }
 
-static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, double peak) {
-    const hp_roofline r = {m->device.launch_s, peak * row->y[HP_EFFICIENCY_FLOPS],
-                           m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
-    hp_cost c = hp_cost_of_row(row, hp_roofline_seconds(&r, w->flops, w->bytes));
+/* Of a row of the device's class, or of one that it is like. */
+static hp_cost by_class(const hp_row *row, const hp_machine *m, double seconds) {
+    hp_cost c = hp_cost_of_row(row, seconds);
     const bool another = strcmp(row->class, m->device.name) != 0; /* by the ratio of two data sheets */
     if (another && c.source == HP_SOURCE_MEASURED) c.source = HP_SOURCE_DATASHEET;
     return c;
+}
+
+static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, double peak) {
+    const hp_roofline r = {m->device.launch_s, peak * row->y[HP_EFFICIENCY_FLOPS],
+                           m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
+    return by_class(row, m, hp_roofline_seconds(&r, w->flops, w->bytes));
 }
 
 /* --- a task unlike those that were measured --- */
@@ -103,6 +108,13 @@ static void type_of(const char *family, char *out, size_t n) {
     snprintf(out, n, "%.*s", type ? (int)strcspn(type + 1, ">") : 0, type ? type + 1 : "");
 }
 
+/* The family, and the type that its factors are multiplied in. */
+static void family_of(const hp_work *w, char *family, size_t n, char *type, size_t n_type) {
+    hp_key_family(w->key, family, n);
+    type_of(family, type, n_type);
+    if (w->factors) snprintf(type, n_type, "%s", w->factors);
+}
+
 /* Whose rate elements of a type are multiplied at. */
 static hp_prec prec_of(const char *type) {
     static const struct {
@@ -114,19 +126,21 @@ static hp_prec prec_of(const char *type) {
     return HP_PREC_FP32;
 }
 
-/* A row of the device's class, else of the one that it is like; the table's own rows of any class after those. */
-static const hp_row *class_row(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
-                               const char *key) {
-    enum { MOST_LIKE = 3 }; /* "h100-nvl" is like "h100", which is like "a100-40" */
-    const hp_cost_table here = {.n = t->n, .row = t->row};
-    const hp_row *own = hp_rows_find(&here, kind, d->name, key);
-    if (own && strcmp(own->class, "*") != 0) return own;
-    const char *like = d->like;
-    for (int step = 0; step < MOST_LIKE && *like; step++, like = hp_device_class_like(like)) {
-        const hp_row *row = hp_rows_find(&here, kind, like, key);
-        if (row && strcmp(row->class, "*") != 0) return row;
+/* "fwd.dense bf16" of "fwd.conv bf16": of kernels with rates of their own. */
+static void own_key(const hp_work *w, const char *family, const char *type, char *out, size_t n) {
+    snprintf(out, n, "%.*s.%s %.20s", (int)strcspn(family, "."), family, w->rates ? w->rates : "", type);
+}
+
+/* What was measured of just such kernels. */
+static const hp_row *specific(const hp_cost_table *t, const hp_machine *m, const hp_work *w,
+                              const char *family, const char *type) {
+    char own[80];
+    own_key(w, family, type, own, sizeof own);
+    for (const hp_row *r; t; t = t->base) {
+        if (w->rates && (r = hp_row_of_class(t, HP_ROW_EFFICIENCY, &m->device, own))) return r;
+        if (w->attends && (r = hp_row_of_class(t, HP_ROW_EFFICIENCY, &m->device, family))) return r;
     }
-    return own;
+    return NULL;
 }
 
 /* Efficiency on this device of kernels with rates of their own, else of the family, else of any operation of its type,
@@ -134,13 +148,12 @@ static const hp_row *class_row(const hp_cost_table *t, hp_row_kind kind, const h
 static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const hp_work *w,
                                 const char *family, const char *type) {
     char own[80], typed[32];
-    snprintf(own, sizeof own, "%.*s.%s %.20s", (int)strcspn(family, "."), family, w->rates ? w->rates : "",
-             type);
+    own_key(w, family, type, own, sizeof own);
     snprintf(typed, sizeof typed, "* %.24s", type);
     for (; t; t = t->base) {
         const char *const keys[] = {own, family, typed, "*"};
         for (int i = w->rates ? 0 : 1; i < 4; i++) {
-            const hp_row *r = class_row(t, HP_ROW_EFFICIENCY, &m->device, keys[i]);
+            const hp_row *r = hp_row_of_class(t, HP_ROW_EFFICIENCY, &m->device, keys[i]);
             if (r) return r;
         }
     }
@@ -151,26 +164,45 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
 static bool tiling_of(const hp_cost_table *t, const hp_machine *m, const char *type, const hp_work *w,
                       hp_tiling *out) {
     const hp_row *tile = NULL, *units = NULL;
-    for (; t && w->rows > 0 && !m->device.is_cpu; t = t->base) {
-        if (!tile) tile = class_row(t, HP_ROW_TILE, &m->device, type);
-        if (!units) units = class_row(t, HP_ROW_UNITS, &m->device, "");
+    for (; t && w->rows > 0 && !w->attends && !m->device.is_cpu; t = t->base) {
+        if (!tile) tile = hp_row_of_class(t, HP_ROW_TILE, &m->device, type);
+        if (!units) units = hp_row_of_class(t, HP_ROW_UNITS, &m->device, "");
     }
     if (!tile || !units) return false;
-    *out = (hp_tiling){tile->y[HP_TILE_ROWS],    tile->y[HP_TILE_COLS], tile->y[HP_TILE_LEAST],
-                       tile->y[HP_TILE_PENALTY], tile->y[HP_TILE_FILL], units->y[HP_UNITS_COUNT]};
+    *out = (hp_tiling){.rows = tile->y[HP_TILE_ROWS],
+                       .cols = tile->y[HP_TILE_COLS],
+                       .least = tile->y[HP_TILE_LEAST],
+                       .penalty = tile->y[HP_TILE_PENALTY],
+                       .fill = tile->y[HP_TILE_FILL],
+                       .units = units->y[HP_UNITS_COUNT]};
     return true;
 }
 
 double hp_cost_block_seconds(const hp_cost_table *t, const hp_machine *m, const char *kernel, int blocks) {
     const hp_row *row = NULL;
-    for (; t && !row && !m->device.is_cpu; t = t->base) row = class_row(t, HP_ROW_BLOCK, &m->device, kernel);
+    for (; t && !row && !m->device.is_cpu; t = t->base)
+        row = hp_row_of_class(t, HP_ROW_BLOCK, &m->device, kernel);
     return row ? hp_line_at(row->x, row->y, row->n, blocks) : 0;
+}
+
+/* What is known of a library's kernel; of hplan's own it stands for products, whose efficiency may have been measured, and for
+ * attention where nothing was. */
+static bool from_library(const hp_cost_table *t, const hp_machine *m, const hp_work *w, const char *family,
+                         const char *type, hp_cost *cost) {
+    const hp_row *own = w->library ? NULL : specific(t, m, w, family, type);
+    hp_library_kernel k;
+    if ((own && w->attends) ||
+        !hp_library_kernel_find(t, m, w, type, hp_device_class_peak(&m->device, prec_of(type)), &k))
+        return false;
+    *cost = by_class(own ? own : k.row, m, hp_library_kernel_seconds(&k, m, w, own));
+    return true;
 }
 
 static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     char family[80], type[16];
-    hp_key_family(w->key, family, sizeof family);
-    type_of(family, type, sizeof type);
+    hp_cost cost;
+    family_of(w, family, sizeof family, type, sizeof type);
+    if (from_library(t, m, w, family, type, &cost)) return cost;
     const hp_row *row = efficiency(t, m, w, family, type);
     HP_ASSERT(row); /* the generic table has a row for every operation */
     hp_tiling tiling;
@@ -265,9 +297,10 @@ static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, cons
 /* Of a device's multiprocessors, while a kernel runs. */
 static double busy_part(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
     hp_tiling tiling;
+    hp_library_kernel k;
     char family[80], type[16];
-    hp_key_family(w->key, family, sizeof family);
-    type_of(family, type, sizeof type);
+    family_of(w, family, sizeof family, type, sizeof type);
+    if (hp_library_kernel_find(t, m, w, type, 0, &k)) return hp_library_kernel_busy(&k, w);
     return tiling_of(t, m, type, w, &tiling) ? hp_tiling_busy(&tiling, w->rows, w->cols, w->depth) : 1;
 }
 

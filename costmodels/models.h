@@ -88,6 +88,21 @@ hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bo
 /* The sum of two consecutive costs; the source is the less certain of the two. */
 hp_cost hp_cost_add(hp_cost a, hp_cost b);
 
+/* --- kernels/library.c: products and attention by a library's kernels on a GPU */
+typedef struct hp_library_kernel {
+    const hp_row *row; /* tile or attend */
+    double units;      /* multiprocessors */
+    double peak;       /* flop/s of the device in the type that is multiplied */
+} hp_library_kernel;
+/* The kernel of the work, whose elements are of that type; false: nothing is known of one. */
+bool hp_library_kernel_find(const hp_cost_table *t, const hp_machine *m, const hp_work *w, const char *type,
+                            double peak, hp_library_kernel *k);
+/* Its duration; `efficiency` has fractions of the device's rates in the place of the kernel's own (NULL: these). */
+double hp_library_kernel_seconds(const hp_library_kernel *k, const hp_machine *m, const hp_work *w,
+                                 const hp_row *efficiency);
+/* Part of the multiprocessors that have work meanwhile. */
+double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w);
+
 /* The interval of a row around `seconds`. */
 hp_cost hp_cost_of_row(const hp_row *row, double seconds);
 

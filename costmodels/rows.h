@@ -6,7 +6,8 @@
 #include "plan/program/work.h"
 
 typedef enum hp_row_kind {
-    HP_ROW_BLOCK, /* in alphabetical order: rows are sorted by kind, class, key */
+    HP_ROW_ATTEND, /* in alphabetical order: rows are sorted by kind, class, key */
+    HP_ROW_BLOCK,
     HP_ROW_COLLECTIVE,
     HP_ROW_COMPUTE,
     HP_ROW_EFFICIENCY,
@@ -25,7 +26,7 @@ typedef enum hp_row_kind {
     HP_ROW_KINDS
 } hp_row_kind;
 
-enum { HP_ROW_FIELDS = 8 };
+enum { HP_ROW_FIELDS = 13 };
 typedef struct hp_row_info {
     const char *name;
     const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: increasing numbers (a line) */
@@ -51,8 +52,38 @@ enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES }; /* fractions of the data shee
 /* The same for a link; the data sheet's rate of the link that rows of its class were measured on, bytes/s (0: whichever
  * the machine has). */
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
-/* Of a matrix product on a GPU (tiles.h): its tile; multiprocessors of a device. */
-enum { HP_TILE_ROWS, HP_TILE_COLS, HP_TILE_LEAST, HP_TILE_PENALTY, HP_TILE_FILL };
+/* Of a matrix product on a GPU (tiles.h): its tile; then, of a library's kernel, what else is known of it: fractions of the data
+ * sheet's rates (FLOPS 0: nothing is), and kernel.h's. */
+enum {
+    HP_TILE_ROWS,
+    HP_TILE_COLS,
+    HP_TILE_LEAST,
+    HP_TILE_PENALTY,
+    HP_TILE_FILL,
+    HP_TILE_DEPTH,
+    HP_TILE_SPLIT,
+    HP_TILE_FLOPS,
+    HP_TILE_BYTES,
+    HP_TILE_LAUNCH,
+    HP_TILE_POWER,
+    HP_TILE_CACHE,
+    HP_TILE_CACHED
+};
+/* Of fused attention on a GPU (attention.h): MOVED says how often keys and values are moved in a forward pass. */
+enum {
+    HP_ATTEND_ROWS,
+    HP_ATTEND_PENALTY,
+    HP_ATTEND_FILL,
+    HP_ATTEND_SOFTMAX,
+    HP_ATTEND_MOVED,
+    HP_ATTEND_FLOPS,
+    HP_ATTEND_BYTES,
+    HP_ATTEND_LAUNCH,
+    HP_ATTEND_POWER,
+    HP_ATTEND_CACHE,
+    HP_ATTEND_CACHED
+};
+/* Multiprocessors of a device. */
 enum { HP_UNITS_COUNT };
 /* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
  * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
@@ -107,6 +138,11 @@ void hp_rows_sort(hp_cost_table *t);
 void hp_rows_keep(hp_cost_table *t, const hp_cost_table *before);
 /* The row, or NULL. Class "*" of the base tables matches every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
+
+/* The same in this table without its bases: a row of the device's class, else of the one that it is like; rows of any class after
+ * those. */
+const hp_row *hp_row_of_class(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
+                              const char *key);
 
 /* A task's duration from the measured rows of its shape class. */
 typedef struct hp_measured_line {

@@ -11,6 +11,9 @@ const char *const hp_source_names[] = {"measured", "paper", "datasheet", "guess"
 const char *const hp_gpu_statuses[] = {"never run", "one GPU", "cluster", NULL};
 
 const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
+    [HP_ROW_ATTEND] = {"attend",
+                       {"rows", "penalty", "fill", "softmax", "moved", "flops", "bytes", "launch", "power",
+                        "cache", "cached"}},
     [HP_ROW_BLOCK] = {"block", {NULL}},
     [HP_ROW_COLLECTIVE] = {"collective", {NULL}},
     [HP_ROW_COMPUTE] = {"compute", {NULL}},
@@ -27,7 +30,10 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_REGIME] = {"regime", {"most", "latency", "copies", "block", "stage"}},
     [HP_ROW_SHARE] = {"share", {"share", NULL, NULL}},
     [HP_ROW_STAGE] = {"stage", {"most", "latency", "out", "back"}},
-    [HP_ROW_TILE] = {"tile", {"rows", "cols", "least", "penalty", "fill"}},
+    [HP_ROW_TILE] = {"tile",
+                     {"rows", "cols", "least", "penalty", "fill", "depth", "split", "flops", "bytes",
+                      "launch", "power", "cache", "cached"},
+                     5},
     [HP_ROW_UNITS] = {"units", {"count", NULL}},
     [HP_ROW_YARDSTICK] = {"yardstick", {"quiet", "mean", "spread"}},
 };
@@ -140,17 +146,39 @@ const char *hp_cost_processor(const hp_cost_table *t) {
     return t->processor;
 }
 
-/* Rows that say how fast it is: how many multiprocessors it has is known of all. */
+/* Rows that say how fast it is in general: how many multiprocessors it has is known of all, kernels of libraries of many. */
 static bool has_class(const hp_cost_table *t, const char *class) {
     for (; t; t = t->base)
-        for (int i = 0; i < t->n; i++)
-            if (t->row[i].kind != HP_ROW_UNITS && strcmp(t->row[i].class, class) == 0) return true;
+        for (int i = 0; i < t->n; i++) {
+            const hp_row_kind kind = t->row[i].kind;
+            const bool special = kind == HP_ROW_UNITS || kind == HP_ROW_TILE || kind == HP_ROW_ATTEND;
+            if (!special && strcmp(t->row[i].class, class) == 0) return true;
+        }
     return false;
 }
 
+const hp_row *hp_row_of_class(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
+                              const char *key) {
+    enum { MOST_LIKE = 4 }; /* "rtx-5090" is like "rtx-pro-6000", that like "l40s", that like "a100-40" */
+    const hp_cost_table here = {.n = t->n, .row = t->row};
+    const hp_row *own = hp_rows_find(&here, kind, d->name, key);
+    if (own && strcmp(own->class, "*") != 0) return own;
+    const char *like = d->like;
+    for (int step = 0; step < MOST_LIKE && *like; step++, like = hp_device_class_like(like)) {
+        const hp_row *row = hp_rows_find(&here, kind, like, key);
+        if (row && strcmp(row->class, "*") != 0) return row;
+    }
+    return own;
+}
+
 const char *hp_cost_stand_in(const hp_cost_table *t, const hp_machine *m) {
-    const hp_device_class *d = &m->device;
-    return *d->like && !has_class(t, d->name) && has_class(t, d->like) ? d->like : NULL;
+    const char *class = m->device.name, *like = m->device.like;
+    while (*like && !has_class(t, class) && !has_class(t, like)) {
+        class = like;
+        like = hp_device_class_like(class);
+        if (strcmp(like, class) == 0) return NULL;
+    }
+    return *like && !has_class(t, class) ? like : NULL;
 }
 
 static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t, hp_error *err) {

@@ -7,6 +7,8 @@
  * efficiency  a device class and a family: fractions of the data sheet's peak rate in the family's type, and of its
  *             bandwidth
  * share       a device class and a family: share of the node's compute, or of its device, the operation takes
+ * tile        a device class and a type, or "dense" and a type: how a library's product of matrices is cut, and its rates
+ * attend      a device class, "attention" or "causal", and a type: the same of fused attention
  * block       a device class: bytes per second that one thread block of a GPU moves at most
  * link        a link class: fractions of the data sheet's latency and bandwidth; the rate of the link that rows of this
  *             class were measured on (0: the machine's), from which they are converted to that of another machine

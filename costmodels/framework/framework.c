@@ -230,8 +230,11 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
     if (m->device.is_cpu || c->layer < 0) return;
     const hp_layer *l = &g->layer[c->layer];
     shorten_norm(f, g, dtype, c, w);
-    if (l->op == HP_ATTENTION && f->score_passes[0] > 0)
+    if (l->op == HP_ATTENTION && f->score_passes[0] > 0) {
         w->flops *= scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
+        w->attends = NULL; /* its products are kernels of their own, of which nothing is known */
+        w->rows = 0;
+    }
     if (!f->winograd) return;
     const bool suits = l->op == HP_CONV && l->kh == 3 && l->kw == 3 && l->stride_h == 1 && l->stride_w == 1 &&
                        l->dil_h <= 1 && l->dil_w <= 1 && l->groups <= 1;

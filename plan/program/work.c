@@ -3,6 +3,7 @@
 #include "plan/program/work_inside.h"
 
 #include "plan/graph/attention.h"
+#include "plan/graph/precision.h"
 #include "plan/program/factors.h"
 #include "plan/program/operands.h"
 #include "plan/program/runs.h"
@@ -207,6 +208,33 @@ static double attention_products(const hp_work_case *c) {
     return c->op == HP_TASK_BWD ? 5 : 2;
 }
 
+/* Where parameters and maps of an inference are 16 bits, attention reads float32 and rounds it on its way. */
+static const char *factors_of(const hp_graph *g) {
+    if (!g->deployed) return NULL;
+    return g->prec == HP_PREC_BF16 ? "bf16" : g->prec == HP_PREC_FP16 ? "f16" : NULL;
+}
+
+/* Each window is as a sample of its own. Heads that share keys and have one query are as queries of one head. */
+static void set_attention(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, hp_work *w) {
+    const hp_layer *l = &g->layer[c->layer];
+    const double pixels = hp_length_product(c->out, HP_AXIS_H, HP_AXIS_W), samples = c->out[HP_AXIS_N],
+                 window = hp_layer_is_windowed(l) ? (double)l->kh * l->kw : pixels;
+    if (l->op != HP_ATTENTION || c->pairs <= 0) return;
+    w->attends = l->causal ? "causal" : "attention";
+    w->rows = window < pixels ? window : pixels;
+    w->cols = hp_head_channels(g, l);
+    w->depth = (double)c->pairs / (samples * pixels);
+    w->groups = samples * hp_local_groups(g, l, c->out[HP_AXIS_C]) * pixels / w->rows;
+    if (w->rows <= 1 && l->kv_heads > 0) {
+        w->rows = (double)l->groups / l->kv_heads;
+        w->groups /= w->rows;
+    }
+    w->products = attention_products(c);
+    w->kept_bytes = hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->in[0]], dtype)) *
+                    ((double)c->in_elems - hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C));
+    w->factors = factors_of(g);
+}
+
 /* Everything but the key. */
 static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
@@ -221,6 +249,7 @@ static hp_work layer_amounts(const hp_graph *g, hp_dtype dtype, const hp_work_ca
     w.bytes += w.passes;
     w.rates = rates_of(g, dtype, c);
     set_product(g, c, &w);
+    set_attention(g, dtype, c, &w);
     return w;
 }
 

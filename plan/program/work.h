@@ -17,6 +17,15 @@ typedef struct hp_work {
     double bytes; /* of memory traffic, reading and writing each operand once */
     double rows, cols,
         depth; /* of a matrix product's result, such as pixels and channels, and of its sums; 0: it is none */
+    /* Of attention "attention" or "causal": rows are then the queries of a head (of a window), cols its channels, depth the keys
+     * of a query in the mean, of so many heads and windows of all samples; else NULL. */
+    const char *attends;
+    double groups;
+    double products;   /* of its matrices: 2 forward, 5 backward */
+    double kept_bytes; /* of bytes, those of keys and values */
+    const char
+        *factors; /* type that is multiplied where tensors are stored in another; NULL: as the key says */
+    bool library; /* by a framework's kernels, whatever was measured of hplan's own */
     /* Of kernels with rates of their own among those of the operation: a product of matrices as they are ("dense"), of which
      * rows are no whole 16 bytes ("odd"); attention with a bias ("biased"); a convolution of an image's few channels, in
      * inference (hp_rates_stem); or NULL. */
