@@ -185,6 +185,10 @@ double hp_cost_block_seconds(const hp_cost_table *t, const hp_machine *m, const 
     return row ? hp_line_at(row->x, row->y, row->n, blocks) : 0;
 }
 
+/* Of kernels of another GPU at the own data sheet's rates: where six are left out in turn, nine of ten shapes are within 15 to
+ * 47 % instead of 14 to 34 (tests/accuracy/kernels.py). */
+static const double OF_A_RELATIVE = 0.2;
+
 /* What is known of a library's kernel; of hplan's own it stands for products, whose efficiency may have been measured, and for
  * attention where nothing was. */
 static bool from_library(const hp_cost_table *t, const hp_machine *m, const hp_work *w, const char *family,
@@ -194,7 +198,9 @@ static bool from_library(const hp_cost_table *t, const hp_machine *m, const hp_w
     if ((own && w->attends) ||
         !hp_library_kernel_find(t, m, w, type, hp_device_class_peak(&m->device, prec_of(type)), &k))
         return false;
-    *cost = by_class(own ? own : k.row, m, hp_library_kernel_seconds(&k, m, w, own));
+    hp_row row = own ? *own : *k.row;
+    if (strcmp(k.row->class, m->device.name) != 0) row.residual = hypot(row.residual, OF_A_RELATIVE);
+    *cost = by_class(&row, m, hp_library_kernel_seconds(&k, m, w, own));
     return true;
 }
 
@@ -294,13 +300,14 @@ static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, cons
                : hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
 }
 
-/* Of a device's multiprocessors, while a kernel runs. */
-static double busy_part(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+/* Of a device's multiprocessors, while a kernel runs; nothing has work while it is launched. */
+static double busy_part(const hp_cost_table *t, const hp_machine *m, const hp_work *w, double *launch_s) {
     hp_tiling tiling;
     hp_library_kernel k;
     char family[80], type[16];
     family_of(w, family, sizeof family, type, sizeof type);
-    if (hp_library_kernel_find(t, m, w, type, 0, &k)) return hp_library_kernel_busy(&k, w);
+    *launch_s = m->device.launch_s;
+    if (hp_library_kernel_find(t, m, w, type, 0, &k)) return hp_library_kernel_busy(&k, w, launch_s);
     return tiling_of(t, m, type, w, &tiling) ? hp_tiling_busy(&tiling, w->rows, w->cols, w->depth) : 1;
 }
 
@@ -315,6 +322,7 @@ double hp_cost_share(const hp_cost_table *t, const hp_machine *m, const hp_work 
         return fmax(row ? row->y[0] : hp_speed_share(t, m, w), core);
     }
     if (row) return row->y[0];
-    const double seconds = hp_cost_compute(t, m, w).seconds;
-    return seconds > 0 ? busy_part(t, m, w) * fmax(0, 1 - m->device.launch_s / seconds) : 0;
+    double launch_s;
+    const double seconds = hp_cost_compute(t, m, w).seconds, busy = busy_part(t, m, w, &launch_s);
+    return seconds > 0 ? busy * fmax(0, 1 - launch_s / seconds) : 0;
 }

@@ -100,8 +100,8 @@ bool hp_library_kernel_find(const hp_cost_table *t, const hp_machine *m, const h
 /* Its duration; `efficiency` has fractions of the device's rates in the place of the kernel's own (NULL: these). */
 double hp_library_kernel_seconds(const hp_library_kernel *k, const hp_machine *m, const hp_work *w,
                                  const hp_row *efficiency);
-/* Part of the multiprocessors that have work meanwhile. */
-double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w);
+/* Part of the multiprocessors that have work after the launch, which takes launch_s. */
+double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w, double *launch_s);
 
 /* The interval of a row around `seconds`. */
 hp_cost hp_cost_of_row(const hp_row *row, double seconds);

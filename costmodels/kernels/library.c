@@ -77,14 +77,15 @@ static hp_attend_shape shape_of(const hp_work *w) {
 }
 
 static double attention_seconds(const hp_library_kernel *k, const hp_machine *m, const hp_work *w) {
-    const double *y = k->row->y, more = w->products <= 2 ? (y[HP_ATTEND_MOVED] - 1) * w->kept_bytes : 0;
+    const double *y = k->row->y, again = w->products <= 2 ? (y[HP_ATTEND_MOVED] - 1) * w->kept_bytes : 0,
+                 moved = w->bytes > 0 ? 1 + again / w->bytes : 1;
     const hp_kernel kernel = {y[HP_ATTEND_LAUNCH], y[HP_ATTEND_POWER],
                               m->device.bytes_per_s * y[HP_ATTEND_BYTES], y[HP_ATTEND_CACHE],
                               y[HP_ATTEND_CACHED]};
     const hp_attend attend = attend_of(k);
     const hp_attend_shape shape = shape_of(w);
     return hp_kernel_seconds(&kernel, hp_attend_seconds(&attend, &shape),
-                             hp_kernel_maps_s(&kernel, w->bytes + more));
+                             moved * hp_kernel_maps_s(&kernel, w->bytes));
 }
 
 double hp_library_kernel_seconds(const hp_library_kernel *k, const hp_machine *m, const hp_work *w,
@@ -92,7 +93,8 @@ double hp_library_kernel_seconds(const hp_library_kernel *k, const hp_machine *m
     return k->row->kind == HP_ROW_ATTEND ? attention_seconds(k, m, w) : product_seconds(k, m, w, efficiency);
 }
 
-double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w) {
+double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w, double *launch_s) {
+    *launch_s = k->row->y[k->row->kind == HP_ROW_ATTEND ? (int)HP_ATTEND_LAUNCH : (int)HP_TILE_LAUNCH];
     if (k->row->kind == HP_ROW_ATTEND) {
         const hp_attend attend = attend_of(k);
         const hp_attend_shape shape = shape_of(w);

@@ -41,8 +41,8 @@ def power_mean(a, b, p):
     return (a ** p + b ** p) ** (1 / p)
 
 
-def from_memory(amount, cache, rate, cached):
-    return amount / (rate * np.where(amount < cache, cached, 1))
+def from_memory(amount, moved, cache, rate, cached):
+    return moved * amount / (rate * np.where(amount < cache, cached, 1))
 
 
 class Products:
@@ -77,8 +77,8 @@ class Products:
                     t = 2 * waves * part * rows * cols * units / (peak * p["flops"] * p["penalty"] ** (i + j))
                     t += np.where(splits > 1, p["split"] * 1e-6 + splits * 8 * m * n / rate, 0)
                     best = np.minimum(best, t)
-        maps = from_memory(BYTES * (m * k + m * n), cache, rate, p["cached"])
-        weights = from_memory(BYTES * k * n, cache / 6, rate, p["cached"])
+        maps = from_memory(BYTES * (m * k + m * n), 1, cache, rate, p["cached"])
+        weights = from_memory(BYTES * k * n, 1, cache / 6, rate, p["cached"])
         return p["launch"] * 1e-6 + power_mean(best, maps + weights, p["power"])
 
     @staticmethod
@@ -119,7 +119,8 @@ class Attention:
     def seconds(self, p, x, device):
         _, units, peak, bandwidth, cache, _ = DEVICES[device]
         samples, queries, heads, kv_heads, channels, window = x.T[:6]
-        amount = BYTES * 2 * channels * samples * queries * (heads + self.moved * kv_heads)
+        amount = BYTES * 2 * channels * samples * queries * (heads + kv_heads)
+        moved = (heads + p.get("moved", self.moved) * kv_heads) / (heads + kv_heads)
         keys = queries
         if self.causal:
             seen = np.where((window > 0) & (window < queries), window, queries)
@@ -135,7 +136,7 @@ class Attention:
             flops = 4 * 32 * np.ceil(channels / 32) + p["softmax"]
             best = np.minimum(best, waves * tile * (read_keys + p["fill"]) * flops * units /
                               (peak * p["flops"] * p["penalty"] ** i))
-        memory = from_memory(amount, cache, bandwidth * p["bytes"], p["cached"])
+        memory = from_memory(amount, moved, cache, bandwidth * p["bytes"], p["cached"])
         return p["launch"] * 1e-6 + power_mean(best, memory, p["power"])
 
     @staticmethod

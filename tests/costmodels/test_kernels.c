@@ -294,6 +294,18 @@ static void more_work_takes_more_time(void **state) {
     hp_arena_free(arena);
 }
 
+/* Of a device that several ranks share: a product that fills it takes all of it but for its launch, one of a single tile little. */
+static void small_products_leave_room(void **state) {
+    (void)state;
+    hp_arena *arena = hp_arena_new();
+    const hp_cost_table *t = shipped(arena);
+    const hp_machine m = machine_of("h100");
+    const hp_work large = product(8192, 8192, 8192), small = product(64, 64, 64);
+    assert_true(hp_cost_share(t, &m, &large) > 0.9 && hp_cost_share(t, &m, &large) <= 1);
+    assert_true(hp_cost_share(t, &m, &small) > 0 && hp_cost_share(t, &m, &small) < 0.01);
+    hp_arena_free(arena);
+}
+
 static void close_to(double a, double b) {
     if (!(fabs(a / b - 1) < 1e-12)) fail_msg("%.15g is not %.15g", a, b);
 }
@@ -408,6 +420,7 @@ int main(void) {
         cmocka_unit_test(published_attention_comes_back),
         cmocka_unit_test(nothing_is_faster_than_the_peak),
         cmocka_unit_test(more_work_takes_more_time),
+        cmocka_unit_test(small_products_leave_room),
         cmocka_unit_test(attention_goes_in_waves),
         cmocka_unit_test(a_kernel_is_longer_than_its_parts),
         cmocka_unit_test(attention_of_networks_has_its_shape),

@@ -47,6 +47,25 @@ static void short_sums_wait_for_their_first_terms(void **state) {
     close_to(hp_tiling_fraction(&t, 1280, 1280, 288), 0.75);
 }
 
+/* One tile of 1024 terms on two multiprocessors: 1024 x 128 x 128 multiply-adds on one of them, or half as long and the sums of
+ * both parts written and read, which pays while adding them up takes less than it saves. */
+static void sums_are_split_where_that_is_faster(void **state) {
+    (void)state;
+    hp_tiling t = plain;
+    t.units = 2;
+    t.flops_per_s = 2 * 2. * 128 * 128; /* a term of both multiprocessors' tiles in a second */
+    t.bytes_per_s = 8. * 128 * 128;
+    t.split_s = 500;
+    close_to(hp_tiling_seconds(&t, 128, 128, 1024), 512 + 500 + 2);
+    close_to(hp_tiling_busy(&t, 128, 128, 1024), 1);
+    t.split_s = 511;
+    close_to(hp_tiling_seconds(&t, 128, 128, 1024), 1024);
+    close_to(hp_tiling_busy(&t, 128, 128, 1024), 0.5);
+    t.split_s = 500;
+    t.depth = 1024; /* of a part */
+    close_to(hp_tiling_seconds(&t, 128, 128, 1024), 1024);
+}
+
 /* 16 channels: half of the smallest tile, three halvings. */
 static void small_tiles_suit_few_channels(void **state) {
     (void)state;
@@ -76,6 +95,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_fill_a_device_or_not),
         cmocka_unit_test(long_sums_are_split),
+        cmocka_unit_test(sums_are_split_where_that_is_faster),
         cmocka_unit_test(short_sums_wait_for_their_first_terms),
         cmocka_unit_test(small_tiles_suit_few_channels),
         cmocka_unit_test(more_work_never_takes_less_time),

@@ -183,6 +183,17 @@ static void a_short_form_has_whole_words(void **state) {
     assert_string_equal(slug, "allinon");
 }
 
+/* A device that is no class is like the one whose figures it was given, of which rows may be known, not like that one's kin. */
+static void an_unknown_device_is_like_its_nearest(void **state) {
+    (void)state;
+    for (int i = 0; hp_gpu_model_at(i); i++) {
+        hp_device_class d = {.name = "mine"};
+        hp_device_class_assume(&d, hp_gpu_model_at(i));
+        assert_string_equal(d.like, hp_gpu_model_at(i)->device.name);
+    }
+    assert_string_equal(hp_device_class_like("h100-nvl"), "h100");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_the_driver_find_their_class),
@@ -194,6 +205,7 @@ int main(void) {
         cmocka_unit_test(the_nearest_device_is_the_same_one),
         cmocka_unit_test(every_class_has_its_power),
         cmocka_unit_test(a_short_form_has_whole_words),
+        cmocka_unit_test(an_unknown_device_is_like_its_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
