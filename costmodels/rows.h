@@ -30,7 +30,8 @@ enum { HP_ROW_FIELDS = 13 };
 typedef struct hp_row_info {
     const char *name;
     const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: increasing numbers (a line) */
-    int required; /* the first of them; those that older versions did not write are 0; 0: all are */
+    int required;      /* the first of them; those that older versions did not write are 0; 0: all are */
+    unsigned positive; /* bits of those that divide or bound: more than 0 */
 } hp_row_info;
 extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 

@@ -13,7 +13,9 @@ const char *const hp_gpu_statuses[] = {"never run", "one GPU", "cluster", NULL};
 const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_ATTEND] = {"attend",
                        {"rows", "penalty", "fill", "softmax", "moved", "flops", "bytes", "launch", "power",
-                        "cache", "cached"}},
+                        "cache", "cached"},
+                       .positive = 1u << HP_ATTEND_ROWS | 1u << HP_ATTEND_PENALTY | 1u << HP_ATTEND_FLOPS |
+                                   1u << HP_ATTEND_BYTES | 1u << HP_ATTEND_POWER},
     [HP_ROW_BLOCK] = {"block", {NULL}},
     [HP_ROW_COLLECTIVE] = {"collective", {NULL}},
     [HP_ROW_COMPUTE] = {"compute", {NULL}},
@@ -33,8 +35,9 @@ const hp_row_info hp_row_infos[HP_ROW_KINDS] = {
     [HP_ROW_TILE] = {"tile",
                      {"rows", "cols", "least", "penalty", "fill", "depth", "split", "flops", "bytes",
                       "launch", "power", "cache", "cached"},
-                     5},
-    [HP_ROW_UNITS] = {"units", {"count", NULL}},
+                     5,
+                     1u << HP_TILE_ROWS | 1u << HP_TILE_COLS | 1u << HP_TILE_LEAST | 1u << HP_TILE_PENALTY},
+    [HP_ROW_UNITS] = {"units", {"count", NULL}, .positive = 1u << HP_UNITS_COUNT},
     [HP_ROW_YARDSTICK] = {"yardstick", {"quiet", "mean", "spread"}},
 };
 

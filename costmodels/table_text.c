@@ -95,7 +95,11 @@ static hp_status parse_points(const parser *p, char *text, hp_row *row, double *
         else
             HP_TRY(parse_number(p, &text, ':', at));
         if (row->n && *at <= at[-1]) return bad(p, "sizes must increase", text);
-        HP_TRY(parse_number(p, &text, ' ', &y[row->n++]));
+        const char *value = text;
+        HP_TRY(parse_number(p, &text, ' ', &y[row->n]));
+        if (y[row->n] <= 0 && info->field[0] && info->positive & 1u << row->n)
+            return bad(p, "must be more than 0", value);
+        row->n++;
     }
     int wanted = 0;
     while (wanted < HP_ROW_FIELDS && info->field[wanted]) wanted++;

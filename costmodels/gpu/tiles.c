@@ -44,8 +44,9 @@ static cut best_split(const hp_tiling *t, const tile *x, double rows, double col
 }
 
 int hp_halvings(double side, double least) {
+    enum { MOST = 16 }; /* of what a table may say */
     int n = 0;
-    while (ldexp(side, -(n + 1)) >= least) n++;
+    while (n < MOST && ldexp(side, -(n + 1)) >= least) n++;
     return n;
 }
 

@@ -13,6 +13,10 @@ static const char *word_of(const hp_work *w) {
     return w->rates && strcmp(w->rates, "dense") == 0 && w->rows > 0 ? w->rates : NULL;
 }
 
+static bool has_rates(const hp_row *tile) {
+    return tile->y[HP_TILE_FLOPS] > 0 && tile->y[HP_TILE_BYTES] > 0 && tile->y[HP_TILE_POWER] > 0;
+}
+
 bool hp_library_kernel_find(const hp_cost_table *t, const hp_machine *m, const hp_work *w, const char *type,
                             double peak, hp_library_kernel *k) {
     const char *word = word_of(w);
@@ -24,7 +28,7 @@ bool hp_library_kernel_find(const hp_cost_table *t, const hp_machine *m, const h
         if (!row) row = hp_row_of_class(t, w->attends ? HP_ROW_ATTEND : HP_ROW_TILE, &m->device, key);
         if (!units) units = hp_row_of_class(t, HP_ROW_UNITS, &m->device, "");
     }
-    if (!row || !units || (row->kind == HP_ROW_TILE && row->y[HP_TILE_FLOPS] <= 0)) return false;
+    if (!row || !units || (row->kind == HP_ROW_TILE && !has_rates(row))) return false;
     *k = (hp_library_kernel){row, units->y[HP_UNITS_COUNT], peak};
     return true;
 }
