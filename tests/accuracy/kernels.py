@@ -45,10 +45,14 @@ def from_memory(amount, moved, cache, rate, cached):
     return moved * amount / (rate * np.where(amount < cache, cached, 1))
 
 
+def cache_fields(device, p):
+    cache = DEVICES[device][4]
+    return f"cache:{cache:.3g} cached:{p['cached'] if cache else 1:.3g}"
+
+
 class Products:
     """y (m x n) = x (m x k) w (k x n): costmodels/gpu/tiles.c."""
 
-    kinds = ("gemm",)
     # name, start, least, most
     fields = (("penalty", 0.95, 0.3, 1), ("fill", 100, 0, 2000), ("depth", 200, 64, 1e5), ("split", 2, 0, 50),
               ("flops", 0.85, 0.01, 1), ("bytes", 0.85, 0.01, 1), ("launch", 2.5, 0.1, 50), ("power", 2.5, 1, 20),
@@ -89,8 +93,7 @@ class Products:
     def row(device, p):
         return (f"rows:{ROWS} cols:{COLS} least:{LEAST} penalty:{p['penalty']:.3g} fill:{p['fill']:.3g} "
                 f"depth:{p['depth']:.3g} split:{p['split']:.3g}e-6 flops:{p['flops']:.3g} bytes:{p['bytes']:.3g} "
-                f"launch:{p['launch']:.3g}e-6 power:{p['power']:.3g} cache:{DEVICES[device][4]:.3g} "
-                f"cached:{p['cached']:.3g}")
+                f"launch:{p['launch']:.3g}e-6 power:{p['power']:.3g} {cache_fields(device, p)}")
 
 
 class Attention:
@@ -144,9 +147,9 @@ class Attention:
         return tuple({"rows": rows} for rows in (128, 192, 256))
 
     def row(self, device, p):
-        return (f"rows:{p['rows']} penalty:{p['penalty']:.3g} fill:{p['fill']:.3g} softmax:{p['softmax']:.3g} "
+        return (f"rows:{p['rows']:.3g} penalty:{p['penalty']:.3g} fill:{p['fill']:.3g} softmax:{p['softmax']:.3g} "
                 f"moved:{p.get('moved', self.moved)} flops:{p['flops']:.3g} bytes:{p['bytes']:.3g} launch:{p['launch']:.3g}e-6 "
-                f"power:{p['power']:.3g} cache:{DEVICES[device][4]:.3g} cached:{p['cached']:.3g}")
+                f"power:{p['power']:.3g} {cache_fields(device, p)}")
 
 
 def read(device, kind):
