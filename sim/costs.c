@@ -242,8 +242,9 @@ static void add_pastes(const hp_program_costs *c, const hp_program *p, int role)
 static double starting_s(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                          int task) {
     const hp_framework *f = hp_costs_framework(c->cache);
-    const bool by_module = f->module_s > 0 && r->task[task].op == HP_TASK_FWD;
-    return (by_module ? f->module_s : f->dispatch_s) * ops_of(c, p, g, r, task);
+    const bool by_module = f->module_s > 0 && r->task[task].op == HP_TASK_FWD,
+               regions = f->region_s > 0 && hp_costs_machine(c->cache)->device.is_cpu;
+    return (regions ? f->region_s : by_module ? f->module_s : f->dispatch_s) * ops_of(c, p, g, r, task);
 }
 
 /* The host starts operations one after another and runs ahead of the device, which waits where its kernels are shorter
@@ -277,6 +278,18 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
     }
 }
 
+/* What the host does before a step's first kernel: feeds inputs, calls the session. */
+static void add_step(const hp_program_costs *c, const hp_program *p, int role) {
+    const double step_s = hp_costs_framework(c->cache)->step_s;
+    for (int t = 0; t < p->role[role].n_task; t++) {
+        hp_cost *cost = &c->cost[role][t];
+        if (p->role[role].task[t].queue != 0) continue;
+        if (cost->seconds + step_s > 0) c->share[role][t] *= cost->seconds / (cost->seconds + step_s);
+        *cost = (hp_cost){cost->seconds + step_s, cost->low + step_s, cost->high + step_s, cost->source};
+        return;
+    }
+}
+
 static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_program *p, const hp_graph *g) {
     hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
     c->cache = cache;
@@ -291,6 +304,7 @@ static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_pr
         fill_role(c, p, g, r);
         if (hp_costs_framework(cache) && hp_costs_framework(cache)->pastes) add_pastes(c, p, r);
         if (hp_costs_framework(cache) && hp_costs_framework(cache)->dispatch_s > 0) add_dispatch(c, p, g, r);
+        if (hp_costs_framework(cache) && hp_costs_framework(cache)->step_s > 0) add_step(c, p, r);
         if (hp_costs_framework(cache) && hp_costs_framework(cache)->cycle_s > 0) add_cycles(c, p, r);
     }
     c->arena = arena;

@@ -90,8 +90,8 @@ static const struct argp_option option_list[] = {
     {"all", KEY_ALL, NULL, 0, "show and store every candidate", 3},
     {"sort", KEY_SORT, "time|images|memory", 0, "order (time)", 3},
     {"as", KEY_AS, "FRAMEWORK", 0,
-     "what such a framework would take: pytorch-1.13, mpi4dl, torchgpipe, horovod-tf, tensorrt (hplan "
-     "itself)",
+     "what such a framework would take: pytorch-1.13, pytorch-2, mxnet, tensorflow-1.15, megatron-lm, "
+     "tensorrt and others of docs/frameworks.md (hplan itself)",
      2},
     {"rules", KEY_RULES, "hplan|mpi4dl", 0, "whose validity rules (hplan)", 3},
     {"no-fold", KEY_NO_FOLD, NULL, 0,

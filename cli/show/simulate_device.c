@@ -46,7 +46,7 @@ void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
     if (*m->assumed) printf("assumed: %s\n", cli_plain(m->assumed, text, sizeof text));
     printf("device %s", s->device->name);
     for (int i = 0; i < s->n_prec; i++) printf(", %s", hp_prec_names[s->prec[i]]);
-    if (s->eval.framework) printf("; as %s", s->eval.framework->name);
+    if (s->eval.framework) printf("; as %s, %s", s->eval.framework->name, s->eval.framework->layout);
     simulate_print_gains(f);
     printf("\n");
     simulate_print_real(f);
@@ -104,6 +104,7 @@ void simulate_json_device(const simulate_setup *s, const simulate_found *f, json
     if (hp_machine_mixed(&s->machine)) json_object_set_new(o, "mix", mix_json(s, f));
     json_object_set_new(o, "prec", json_string(precs));
     json_object_set_new(o, "as", json_string(s->eval.framework ? s->eval.framework->name : "hplan"));
+    if (s->eval.framework) json_object_set_new(o, "layout", json_string(s->eval.framework->layout));
     json_object_set_new(o, "gains", simulate_gains_json(f));
     json_object_set_new(o, "costs", json_string(hp_cost_origin(s->table)));
     json_object_set_new(o, "cost_table", costs_json(s));

@@ -1,6 +1,8 @@
 /* framework.c - the table of frameworks, and what they do to a layer. */
 #include "costmodels/framework/framework.h"
 
+#include "costmodels/framework/rows.h"
+
 #include "costmodels/rows.h"
 #include "plan/graph/layer.h"
 #include "plan/graph/precision.h"
@@ -16,11 +18,14 @@ static const double EAGER_DISPATCH_S = 10e-6;
  * image takes 10.4 ms on a V100 and 10.7 on a T4, that is of the host, for 175 operations; torchbench counts 13.3 ms. */
 static const double EAGER_MODULE_S = 59e-6;
 
-/* MPI that reads the device's memory: its messages go over the link, as NCCL's do. */
-static const char gpu_aware[] =
-    "hplan-cost 2\nmachine any\ndate 2026-11-23\n"
-    "path * ipc | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n"
-    "path * mpi | guess 0.5 0 never run: GPU-aware MPI | latency:20e-6 copies:0 host:0 hop:0\n";
+/* Compiled code calls kernels without the dispatcher. */
+#define COMPILED_DISPATCH_S 2e-6
+/* One image's inference of ResNet-50, less what its kernels take. */
+#define MXNET_STEP_S      3.2e-3
+#define TENSORFLOW_STEP_S 2.7e-3
+#define MXNET_SOURCE                                                                                         \
+    "NVIDIA's MXNet: maps channels last, batch norm, addition and ReLU are one kernel, in inference too; "   \
+    "Time of a step's call: inference of ResNet-50 with one to eight images (NVIDIA/DeepLearningExamples)."
 
 #define EAGER_SOURCE                                                                                         \
     "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "            \
@@ -39,21 +44,65 @@ static const char gpu_aware[] =
     "and a write, "                                                                                          \
     "one read; backward their gradients, seven."
 
-#define EAGER_PYTORCH                                                                                        \
+/* What modules of Python start, in any layout. */
+#define PYTORCH                                                                                              \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S,                                              \
-    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .channels_first = true, .winograd = true,    \
-    .norm_blocks = true, .score_passes = {4, 7}, .rows = gpu_aware
+    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .winograd = true, .autocast = true
+/* Of 1.x, attention on scores that are stored. */
+#define STORED_SCORES .score_passes = {4, 7}, .score_passes_autocast = {12, 16}, .head_copies = 4
+#define CONTIGUOUS    .layout = "channels first", .channels_first = true, .norm_blocks = true
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
+#define AUTOCAST_SOURCE                                                                                      \
+    " 16 bits are torch.autocast's: its operations that stay float32 (norms, softmax, losses), weights "     \
+    "cast once a step: documentation of torch.amp. matmul on heads that are cut from one product copies "    \
+    "them, as bmm wants batches that are one dimension; windows are rolled, cut out and put back by "        \
+    "copies: timm's and torchvision's vision_transformer.py and swin_transformer.py."
+
 const hp_framework hp_frameworks[] = {
     {.name = "pytorch-1.13",
-     EAGER_PYTORCH,
+     PYTORCH,
+     STORED_SCORES,
+     CONTIGUOUS,
+     .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
      .eager = true,
      .context_bytes = LAZY_CONTEXT,
-     .source = EAGER_SOURCE},
+     .source = EAGER_SOURCE AUTOCAST_SOURCE},
+    {.name = "pytorch-1.13-channels-last",
+     .layout = "channels last",
+     PYTORCH,
+     STORED_SCORES,
+     .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
+     .eager = true,
+     .context_bytes = LAZY_CONTEXT,
+     .source = EAGER_SOURCE AUTOCAST_SOURCE " Maps are channels last: nothing is transposed."},
+    {.name = "pytorch-2",
+     PYTORCH,
+     CONTIGUOUS,
+     .head_copies = 1,
+     .rows = {hp_rows_gpu_aware, hp_rows_cudnn},
+     .eager = true,
+     .context_bytes = LAZY_CONTEXT,
+     .source = EAGER_SOURCE AUTOCAST_SOURCE
+     " scaled_dot_product_attention reads queries, keys and values as they lie and stores no scores: "
+     "documentation of PyTorch 2.0."},
+    {.name = "pytorch-2-compiled",
+     .layout = "channels first",
+     .dispatch_s = COMPILED_DISPATCH_S,
+     .region_s = 100e-6,
+     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .fuses = true,
+     .unfolded = true,
+     .eager = true,
+     .rows = {hp_rows_gpu_aware, hp_rows_pytorch_compiled, hp_rows_cudnn},
+     .source = "torch.compile fuses what is not a product or convolution into kernels of its own: "
+               "documentation of torch.compiler."},
     {.name = "mpi4dl", /* 1.12, which loads all kernels */
-     EAGER_PYTORCH,
+     PYTORCH,
+     STORED_SCORES,
+     CONTIGUOUS,
+     .rows = {hp_rows_gpu_aware},
      .eager = true,
      .sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
      /* 0.48 to 0.50 ms for six ends of messages among square tiles and 0.27 to 0.33 for the four of a strip: both with 68 to
@@ -64,15 +113,21 @@ const hp_framework hp_frameworks[] = {
      .pastes = true, /* there, and CopySlices of PyTorch */
      .source = EAGER_SOURCE
      " What the host takes at an end of a message: MPI4DL, chart of the halo exchange alone."},
-    {.name = "torchgpipe", EAGER_PYTORCH, .source = EAGER_SOURCE}, /* recomputes what it does not keep */
+    {.name = "torchgpipe", /* recomputes what it does not keep */
+     PYTORCH,
+     STORED_SCORES,
+     CONTIGUOUS,
+     .rows = {hp_rows_gpu_aware},
+     .source = EAGER_SOURCE},
     {.name = "megatron-lm",
+     .layout = "tokens by channels",
      .dispatch_s = EAGER_DISPATCH_S,
      .module_s = EAGER_MODULE_S,
      .fuses = true,
      .eager = true,
      .context_bytes = LAZY_CONTEXT,
      .score_passes = {6.5, 9.5},
-     .rows = gpu_aware,
+     .rows = {hp_rows_gpu_aware},
      .source = "NVIDIA/Megatron-LM, model/transformer.py before flash attention: baddbmm writes the scores, "
                "a fused kernel scales, "
                "masks and makes probabilities, dropout reads and writes them and writes a mask of a byte, "
@@ -80,17 +135,51 @@ const hp_framework hp_frameworks[] = {
                "their gradients. Bias, GELU, dropout and additions are fused, one kernel updates all "
                "parameters (apex). Host times "
                "as of PyTorch."},
+    {.name = "mxnet",
+     .layout = "channels last",
+     .dispatch_s = 5e-6,
+     .step_s = MXNET_STEP_S,
+     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .fuses = true,
+     .unfolded = true,
+     .eager = true,
+     .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn},
+     .source = MXNET_SOURCE},
+    {.name = "mxnet-graphs",
+     .layout = "channels last",
+     .dispatch_s = 5e-6,
+     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .fuses = true,
+     .unfolded = true,
+     .eager = true,
+     .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn},
+     .source = MXNET_SOURCE " CUDA graphs start whole steps."},
+    {.name = "tensorflow-1.15",
+     .layout = "channels last",
+     .dispatch_s = EAGER_DISPATCH_S,
+     .step_s = TENSORFLOW_STEP_S,
+     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .fuses = true,
+     .unfolded = true,
+     .eager = true,
+     .winograd = true,
+     .rows = {hp_rows_gpu_aware, hp_rows_tensorflow, hp_rows_cudnn},
+     .source =
+         "A graph executor, maps channels last; norms of inference are kernels of their own. Time of a "
+         "session's call: inference of ResNet-50 with one to eight images (NVIDIA/DeepLearningExamples)."},
     {.name = "horovod-tf",
+     .layout = "channels last",
      .dispatch_s = EAGER_DISPATCH_S,
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .cycle_s = 5e-3,
      .fuses = true,
      .eager = true,
-     .rows = gpu_aware,
+     .rows = {hp_rows_gpu_aware},
      .source =
          "HOROVOD_CYCLE_TIME 5 ms before 0.21.0: its release notes. A graph executor fuses what it may. "
          "Time to start an operation as of PyTorch: a guess."},
     {.name = "tensorrt",
+     .layout = "vectors of channels",
      .fuses = true,
      .vector = 32,
      .source =
@@ -99,7 +188,7 @@ const hp_framework hp_frameworks[] = {
     {0}};
 
 hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err) {
-    char all[200] = "hplan";
+    char all[400] = "hplan";
     *f = NULL;
     if (!name || strcmp(name, "hplan") == 0) return HP_OK;
     for (int i = 0; hp_frameworks[i].name; i++) {
@@ -111,15 +200,20 @@ hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *
 }
 
 hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const hp_cost_table *t) {
-    hp_cost_table *own = NULL, *all = HP_NEW(arena, hp_cost_table, 1);
+    hp_cost_table *all = HP_NEW(arena, hp_cost_table, 1);
     hp_error err;
     *all = *t;
-    if (!f->rows) return all;
-    const hp_status parsed = hp_rows_parse(arena, f->rows, f->name, &own, &err);
-    HP_ASSERT(parsed == HP_OK); /* tests read them all */
-    all->n = own->n;
-    all->row = own->row;
-    all->base = t;
+    for (int i = HP_FRAMEWORK_ROWS - 1; i >= 0; i--) {
+        hp_cost_table *own = NULL, *before = HP_NEW(arena, hp_cost_table, 1);
+        if (!f->rows[i]) continue;
+        const hp_status parsed = hp_rows_parse(arena, f->rows[i], f->name, &own, &err);
+        HP_ASSERT(parsed == HP_OK); /* tests read them all */
+        *before = *t;
+        before->n = own->n;
+        before->row = own->row;
+        before->base = all;
+        all = before;
+    }
     return all;
 }
 
@@ -129,87 +223,26 @@ static double elems(const int32_t length[HP_AXES]) {
     return n;
 }
 
-/* --- kernels of their own --- */
-
-static void add_pass(hp_framework_passes *p, double bytes) {
-    p->kernels++;
-    p->bytes += bytes;
+/* Puts another type in a key's place for " f32"; false: there is none, or no room. */
+static bool retype(hp_work *w, const char *name) {
+    char *type = strstr(w->key, " f32"), rest[sizeof w->key];
+    if (!type || strlen(w->key) + strlen(name) + 1 > sizeof w->key) return false;
+    snprintf(rest, sizeof rest, "%s", type + 4);
+    snprintf(type, sizeof w->key - (size_t)(type - w->key), " %s%s", name, rest);
+    return true;
 }
 
-/* What goes with the same kernel here: a convolution's bias (read, written, which the libraries of matrices do with the
- * product; its gradient is a sum), a norm (read, written), an addition (two read, one written), an activation. */
-static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
-                        hp_framework_passes *p) {
-    const bool deployed = g->deployed, matrix = hp_layer_is_matrix(l), alone = !deployed && l->op == HP_ACT,
-               bias = (l->op == HP_CONV || l->op == HP_CONVT) && l->n_param > 1;
-    if (bias && op == HP_TASK_FWD && !hp_layer_is_dense(g, l)) add_pass(p, 2 * y);
-    if (bias && op == HP_TASK_BWDW) add_pass(p, y);
-    if (op == HP_TASK_FWD) {
-        if (deployed && l->n_norm) add_pass(p, 2 * y);
-        if (deployed && matrix && hp_layer_adds(l)) add_pass(p, 3 * y);
-        if (l->act && !alone) add_pass(p, 2 * y);
-    } else if (op == HP_TASK_BWD && l->act && !alone) {
-        add_pass(p, 3 * y);
-    }
+/* Attention of inference under autocast: hplan's own is of float32. */
+static void lower_attention(const hp_graph *g, hp_work *w) {
+    const bool half = g->deployed && (g->prec == HP_PREC_FP16 || g->prec == HP_PREC_BF16);
+    if (half && strstr(w->key, ".attention") && retype(w, g->prec == HP_PREC_FP16 ? "f16" : "bf16"))
+        w->bytes /= 2;
 }
 
-/* All queries by all keys, those of the future included, of each head. */
-static double scores(const hp_graph *g, const hp_work_case *c) {
-    const hp_layer *l = &g->layer[c->layer];
-    const hp_tensor *keys = &g->tensor[l->in[1]];
-    const double heads = (double)c->out[HP_AXIS_C] / hp_head_channels(g, l);
-    const double all = (double)c->out[HP_AXIS_N] * c->out[HP_AXIS_H] * c->out[HP_AXIS_W] * keys->h * keys->w;
-    return heads * (l->causal ? all : (double)c->pairs);
-}
-
-/* A product makes the scores, another reads them; between, they are scaled, masked, made probabilities, dropped. */
-static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
-                       hp_framework_passes *p) {
-    const bool backward = c->op == HP_TASK_BWD;
-    if (g->layer[c->layer].op != HP_ATTENTION || f->score_passes[backward] <= 0) return;
-    p->kernels += (int)ceil(f->score_passes[backward] / 2); /* one reads them and writes them */
-    p->bytes += f->score_passes[backward] * scores(g, c) * element;
-}
-
-static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
-    return f->tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
-}
-
-/* On matrix units of 16 bits; in tf32 a forward pass has kernels for either layout. */
-static bool on_matrix_units(const hp_machine *m, hp_dtype x) {
-    return (x == HP_BF16 && m->device.bf16_flops_per_s > 0) ||
-           (x == HP_F16 && m->device.fp16_flops_per_s > 0);
-}
-
-hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
-                                           hp_dtype dtype, const hp_work_case *c) {
-    hp_framework_passes p = {0, 0};
-    if (c->layer < 0 || m->device.is_cpu) return p;
-    const hp_layer *l = &g->layer[c->layer];
-    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
-                   y = hp_tensor_dtype(&g->tensor[l->out], dtype);
-    const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
-    if (!f->fuses) add_unfused(g, l, (hp_task_op)c->op, y_bytes, &p);
-    add_scores(f, g, c, hp_dtype_bytes(y), &p);
-    const bool gradient = c->op == HP_TASK_BWD || c->op == HP_TASK_BWDW;
-    const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(g, l);
-    const bool transposes =
-        f->channels_first && map && (on_matrix_units(m, x) || (gradient && in_tf32(f, m, x)));
-    if (transposes) {
-        add_pass(&p, 2 * x_bytes);
-        add_pass(&p, 2 * y_bytes);
-    }
-    return p;
-}
-
-void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) {
-    char *conv = strstr(w->key, ".conv"), *type = strstr(w->key, " f32");
+void hp_framework_units(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_work *w) {
     const bool dense = w->rates && w->rates != hp_rates_stem;
-    if (!f->tf32 || m->device.tf32_flops_per_s <= 0 || !conv || !type || dense) return;
-    const size_t rest = strlen(type + 1);
-    if ((size_t)(type - w->key) + rest + 3 > sizeof w->key) return;
-    memmove(type + 2, type + 1, rest + 1);
-    type[1] = 't';
+    if (f->autocast) lower_attention(g, w);
+    if (f->tf32 && m->device.tf32_flops_per_s > 0 && strstr(w->key, ".conv") && !dense) retype(w, "tf32");
 }
 
 /* F(2x2, 3x3) makes 4 results of 16 products instead of 36 (Lavin, Gray, arXiv 1509.09308). */
@@ -231,7 +264,7 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
     const hp_layer *l = &g->layer[c->layer];
     shorten_norm(f, g, dtype, c, w);
     if (l->op == HP_ATTENTION && f->score_passes[0] > 0) {
-        w->flops *= scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
+        w->flops *= hp_framework_scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
         w->attends = NULL; /* its products are kernels of their own, of which nothing is known */
         w->rows = 0;
     }
@@ -270,11 +303,13 @@ int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_gra
 }
 
 int hp_framework_numbers(const hp_framework *f) {
-    const double own[] = {
-        f->dispatch_s,  f->module_s, f->update_ops[HP_SGD], f->sum_ops,         f->cycle_s,
-        f->message_ops, f->vector,   f->context_bytes,      f->score_passes[0], f->score_passes[1]};
+    const double own[] = {f->dispatch_s,    f->region_s,           f->step_s,
+                          f->module_s,      f->update_ops[HP_SGD], f->sum_ops,
+                          f->cycle_s,       f->message_ops,        f->vector,
+                          f->context_bytes, f->score_passes[0],    f->score_passes[1]};
     int n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) n += own[i] > 0;
-    for (const char *s = f->rows; s && (s = strstr(s, "latency:")); s++) n++;
+    for (int i = 0; i < HP_FRAMEWORK_ROWS; i++)
+        for (const char *s = f->rows[i]; s && (s = strstr(s, " | ")) != NULL; s = strchr(s, '\n')) n++;
     return n;
 }

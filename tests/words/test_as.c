@@ -14,10 +14,11 @@ static figures figures_of(words *w, const char *options) {
 }
 
 static void a_framework_takes_longer_and_the_plan_keeps_it(void **state) {
-    static const char *const frameworks[] = {"pytorch-1.13", "mpi4dl", "torchgpipe", "horovod-tf"};
+    static const char *const frameworks[] = {"pytorch-1.13", "mpi4dl", "torchgpipe",
+                                             "horovod-tf",   "mxnet",  "tensorflow-1.15"};
     words *w = *state;
     const double own_s = figures_of(w, "").step_s;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         char option[64];
         snprintf(option, sizeof option, "--as %s", frameworks[i]);
         const double step_s = figures_of(w, option).step_s;
@@ -42,6 +43,15 @@ static void as_hplan_is_hplan(void **state) {
     near_to(figures_of(w, "--as hplan").step_s, own_s, 0);
 }
 
+/* Which layout was assumed is said. */
+static void the_layout_is_named(void **state) {
+    words *w = *state;
+    hplan(w, 0, DP "--prec fp16 --as pytorch-1.13 --out as.db");
+    out_says(w, "as pytorch-1\\.13, channels first");
+    hplan(w, 0, DP "--prec fp16 --as pytorch-1.13-channels-last --json --out as.db");
+    assert_string_equal(words_text(w, "layout"), "channels last");
+}
+
 static void a_wrong_name_is_answered_with_those_there_are(void **state) {
     words *w = *state;
     hplan(w, 2, DP "--as torch");
@@ -53,6 +63,7 @@ int main(void) {
         cmocka_unit_test(a_framework_takes_longer_and_the_plan_keeps_it),
         cmocka_unit_test(memory_is_eager_unless_said),
         cmocka_unit_test(as_hplan_is_hplan),
+        cmocka_unit_test(the_layout_is_named),
         cmocka_unit_test(a_wrong_name_is_answered_with_those_there_are),
     };
     return cmocka_run_group_tests(tests, words_open, words_close);

@@ -35,7 +35,7 @@ static void names_are_found_or_listed(void **state) {
     assert_int_equal(hp_framework_find("torch", &f, &err), HP_EUSAGE);
     for (const hp_framework *k = hp_frameworks; k->name; k++) {
         assert_non_null(strstr(err.text, k->name));
-        assert_true(k->source && *k->source);
+        assert_true(k->source && *k->source && k->layout && *k->layout);
     }
 }
 
@@ -46,7 +46,7 @@ static void their_rows_stand_before_others(void **state) {
         const hp_cost_table *t = hp_framework_table(w.arena, k, w.t);
         const hp_row *mpi = hp_rows_find(t, HP_ROW_PATH, "ib-hdr", "mpi");
         assert_non_null(mpi);
-        if (k->rows) assert_true(mpi->y[HP_PATH_COPIES] == 0); /* over the link */
+        if (k->rows[0]) assert_true(mpi->y[HP_PATH_COPIES] == 0); /* over the link */
         assert_true(hp_rows_find(t, HP_ROW_LINK, "ib-hdr", "") ==
                     hp_rows_find(w.t, HP_ROW_LINK, "ib-hdr", ""));
     }
@@ -93,7 +93,9 @@ static void eager_layers_have_kernels_of_their_own(void **state) {
     /* 16 bits on matrix units: channels last and back */
     const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
     const double x = bytes_of(w.g, w.g->layer[conv].in[0], 2), out = bytes_of(w.g, w.g->layer[conv].out, 2);
-    want(passes(torch, &w.m, half, conv, HP_TASK_FWD), 2, 2 * x + 2 * out);
+    const double cast = 6.0 * 64 * 64 * 3 * 3; /* its weights: 4 bytes are read, 2 written */
+    want(passes(torch, &w.m, half, conv, HP_TASK_FWD), 3, 2 * x + 2 * out + cast);
+    want(passes(named("pytorch-1.13-channels-last"), &w.m, half, conv, HP_TASK_FWD), 1, cast);
     /* for inference norm and ReLU went into the convolution: the framework runs both */
     hp_graph *deployed = NULL;
     const hp_deploy_options o = {.prec = HP_PREC_FP32};
@@ -109,9 +111,9 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     world a = make_world("thesis-a100", "cnn", 28, 4), v = make_world("lassen", "cnn", 28, 4);
     hp_work conv = {.key = "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56"}, norm = {.key = "fwd.bn c64 f32 w56"},
             old = conv;
-    hp_framework_units(named("pytorch-1.13"), &a.m, &conv);
-    hp_framework_units(named("pytorch-1.13"), &a.m, &norm);
-    hp_framework_units(named("pytorch-1.13"), &v.m, &old); /* a V100 has no such units */
+    hp_framework_units(named("pytorch-1.13"), &a.m, a.g, &conv);
+    hp_framework_units(named("pytorch-1.13"), &a.m, a.g, &norm);
+    hp_framework_units(named("pytorch-1.13"), &v.m, v.g, &old); /* a V100 has no such units */
     assert_string_equal(conv.key, "fwd.conv k3x3 s1 d1 g1 i64 o64 tf32 w56");
     assert_string_equal(norm.key, "fwd.bn c64 f32 w56");
     assert_string_equal(old.key, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56");
@@ -127,13 +129,15 @@ static void scores_are_stored(void **state) {
     const hp_framework *torch = named("pytorch-1.13"), *megatron = named("megatron-lm");
     const int attention = layer_named(w.g, "h.0.attn.attention"), product = layer_named(w.g, "h.0.mlp.c_fc");
     const double scores = 2.0 * 4 * 32 * 32 * 4;
-    want(passes(torch, &w.m, w.g, attention, HP_TASK_FWD), 2, 4 * scores);
-    want(passes(torch, &w.m, w.g, attention, HP_TASK_BWD), 4, 7 * scores);
+    const double map = bytes_of(w.g, w.g->layer[attention].out, 4); /* q, k, v and the result are copied */
+    want(passes(torch, &w.m, w.g, attention, HP_TASK_FWD), 2 + 4, 4 * scores + 4 * 2 * map);
+    want(passes(torch, &w.m, w.g, attention, HP_TASK_BWD), 4 + 4, 7 * scores + 4 * 2 * map);
+    want(passes(named("pytorch-2"), &w.m, w.g, attention, HP_TASK_FWD), 1, 2 * map);
     want(passes(megatron, &w.m, w.g, attention, HP_TASK_FWD), 4, 6.5 * scores);
     want(passes(named("tensorrt"), &w.m, w.g, attention, HP_TASK_FWD), 0, 0);
     want(passes(torch, &w.m, w.g, product, HP_TASK_FWD), 0, 0);
     const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
-    want(passes(torch, &w.m, half, product, HP_TASK_FWD), 0, 0);
+    want(passes(torch, &w.m, half, product, HP_TASK_FWD), 2, 6.0 * (64 * 256 + 256)); /* casts */
     const hp_box out = {{0, 0, 0, 0}, {2, 32, 1, 64}};
     const hp_work_case c = hp_work_case_at(w.g, attention, HP_TASK_FWD, &out);
     hp_work own = hp_work_of_case(w.g, HP_F32, &c), theirs = own;
@@ -141,6 +145,73 @@ static void scores_are_stored(void **state) {
     assert_true(own.flops ==
                 2.0 * 2 * 2 * 64 * 528); /* two products, of 32 queries by keys up to their own */
     assert_true(theirs.flops == 2.0 * 2 * 2 * 64 * 32 * 32);
+    hp_arena_free(w.arena);
+}
+
+/* Under autocast softmax and norms are of float32: bmm writes half of a score's 4 bytes, which are read and written to be
+ * cast, read and written by softmax, read and written to be cast back, and read: twelve halves. */
+static void autocast_keeps_norms_and_softmax_in_float32(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
+    const hp_framework *torch = named("pytorch-1.13");
+    const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
+    const int attention = layer_named(w.g, "h.0.attn.attention"), norm = layer_named(w.g, "h.0.ln_1");
+    const double scores = 2.0 * 4 * 32 * 32 * 2, map = bytes_of(half, half->layer[norm].out, 2);
+    want(passes(torch, &w.m, half, attention, HP_TASK_FWD), 6 + 4, 12 * scores + 4 * 2 * map);
+    want(passes(torch, &w.m, half, norm, HP_TASK_FWD), 1, 2 * map + 3 * map); /* its own, wider, and a cast */
+    want(passes(named("megatron-lm"), &w.m, half, norm, HP_TASK_FWD), 0, 0);
+    hp_arena_free(w.arena);
+}
+
+/* Swin: windows are cut out and put back, those that are shifted rolled before and after, biases and masks added to scores. */
+static void windows_are_copied(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "swin-t", 224, 2);
+    const hp_framework *torch = named("pytorch-1.13");
+    const int plain = layer_named(w.g, "features.1.0.attn.attention"),
+              shifted = layer_named(w.g, "features.1.1.attn.attention");
+    const double map = bytes_of(w.g, w.g->layer[plain].out, 4), scores = 2.0 * 3 * 56 * 56 * 49 * 4;
+    want(passes(torch, &w.m, w.g, plain, HP_TASK_FWD), 3 + 6, (4 + 2) * scores + (4 + 2) * 2 * map);
+    want(passes(torch, &w.m, w.g, shifted, HP_TASK_FWD), 4 + 8, (4 + 2 + 2) * scores + (4 + 4) * 2 * map);
+    hp_arena_free(w.arena);
+}
+
+/* MXNet and TensorFlow run a norm of inference as one kernel with the addition and the ReLU after it. */
+static void norms_of_inference_may_stay_kernels(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "resnet18", 64, 2);
+    hp_graph *g = NULL;
+    const hp_deploy_options o = {.prec = HP_PREC_FP32};
+    assert_int_equal(hp_graph_deploy(w.arena, w.g, &o, &g, NULL), HP_OK);
+    const int first = layer_named(g, "layer1.0.conv1"), adds = layer_named(g, "layer1.0.conv2");
+    const double y = bytes_of(g, g->layer[first].out, 4);
+    want(passes(named("mxnet"), &w.m, g, first, HP_TASK_FWD), 1, 2 * y);
+    want(passes(named("mxnet"), &w.m, g, adds, HP_TASK_FWD), 1, 3 * y);
+    want(passes(named("tensorrt"), &w.m, g, adds, HP_TASK_FWD), 0, 0);
+    hp_arena_free(w.arena);
+}
+
+/* No kernel is faster than the data sheet, but of cards that exceed the clock that they are sold by; of norms more is counted
+ * than some kernels move. */
+static void rates_are_physical(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "cnn", 28, 4);
+    for (const hp_framework *k = hp_frameworks; k->name; k++)
+        for (int i = 0; i < HP_FRAMEWORK_ROWS; i++) {
+            hp_cost_table *t = NULL;
+            hp_error err;
+            if (!k->rows[i]) continue;
+            if (hp_rows_parse(w.arena, k->rows[i], k->name, &t, &err) != HP_OK)
+                fail_msg("%s: %s", k->name, err.text);
+            for (int r = 0; r < t->n; r++) {
+                const hp_row *row = &t->row[r];
+                if (row->kind != HP_ROW_EFFICIENCY) continue;
+                const bool memory = strcmp(row->class, "*") == 0;
+                const double flops = row->y[HP_EFFICIENCY_FLOPS], bytes = row->y[HP_EFFICIENCY_BYTES];
+                if (!(flops > 0 && bytes > 0 && (memory || (flops <= 1.15 && bytes <= 1.2))))
+                    fail_msg("%s: %s %s: %g, %g", k->name, row->class, row->key, flops, bytes);
+            }
+        }
     hp_arena_free(w.arena);
 }
 
@@ -162,9 +233,9 @@ static void three_by_three_in_float32_multiplies_less(void **state) {
             const hp_work_case c = hp_work_case_at(v.g, layer, ops[k], &out);
             const hp_work plain = hp_work_of_case(v.g, HP_F32, &c);
             hp_work on_v100 = plain, on_a100 = plain;
-            hp_framework_units(torch, &v.m, &on_v100);
+            hp_framework_units(torch, &v.m, v.g, &on_v100);
             hp_framework_amounts(torch, &v.m, v.g, HP_F32, &c, &on_v100);
-            hp_framework_units(torch, &a.m, &on_a100);
+            hp_framework_units(torch, &a.m, v.g, &on_a100);
             hp_framework_amounts(torch, &a.m, v.g, HP_F32, &c, &on_a100); /* multiplies in tf32 */
             assert_true(fabs(on_v100.flops / plain.flops - wanted[i].left) < 1e-12);
             assert_true(on_a100.flops == plain.flops);
@@ -330,6 +401,21 @@ static void modules_take_their_time_forward(void **state) {
     hp_arena_free(w.arena);
 }
 
+/* What the host does once a step is added to any step; a processor's operations each begin and end a parallel region. */
+static void a_step_has_a_beginning(void **state) {
+    (void)state;
+    world w = make_world("lassen", "resnet50", 32, 4), p = make_world("local", "cnn", 28, 4);
+    hp_framework none = *named("mxnet-graphs"), fed = none, regions = *named("pytorch-2-compiled"),
+                 twice = regions;
+    fed.step_s = 5e-3;
+    assert_true(fabs(step_of(&w, &fed, "dp=1") - step_of(&w, &none, "dp=1") - 5e-3) < 1e-9);
+    twice.region_s *= 2;
+    if (p.m.device.is_cpu) assert_true(step_of(&p, &twice, "dp=1") > step_of(&p, &regions, "dp=1"));
+    assert_true(step_of(&w, &twice, "dp=1") == step_of(&w, &regions, "dp=1"));
+    hp_arena_free(w.arena);
+    hp_arena_free(p.arena);
+}
+
 /* --- numbers --- */
 
 static void numbers_are_counted(void **state) {
@@ -339,8 +425,11 @@ static void numbers_are_counted(void **state) {
     f.dispatch_s = 1;
     f.tf32 = true;
     assert_int_equal(hp_framework_numbers(&f), 1);
-    f.rows = "path * mpi | guess 0.5 0 x | latency:1 copies:0 host:0 hop:0\n";
+    f.rows[0] = "path * mpi | guess 0.5 0 x | latency:1 copies:0 host:0 hop:0\n";
     assert_int_equal(hp_framework_numbers(&f), 2);
+    f.rows[1] = "efficiency * a | guess 0.5 0 x | flops:1 bytes:1\nefficiency * b | guess 0.5 0 x | flops:1 "
+                "bytes:1\n";
+    assert_int_equal(hp_framework_numbers(&f), 4);
 }
 
 int main(void) {
@@ -357,6 +446,11 @@ int main(void) {
         cmocka_unit_test(bytes_come_in_vectors),
         cmocka_unit_test(halos_cost_a_host_time_and_a_gradient_its_copies),
         cmocka_unit_test(modules_take_their_time_forward),
+        cmocka_unit_test(autocast_keeps_norms_and_softmax_in_float32),
+        cmocka_unit_test(windows_are_copied),
+        cmocka_unit_test(norms_of_inference_may_stay_kernels),
+        cmocka_unit_test(rates_are_physical),
+        cmocka_unit_test(a_step_has_a_beginning),
         cmocka_unit_test(numbers_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

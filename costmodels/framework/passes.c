@@ -1,0 +1,145 @@
+/* passes.c - what a framework runs as kernels of their own beside a layer's: norms and activations, copies between layouts, casts,
+ * attention's scores. */
+#include "costmodels/framework/framework.h"
+
+#include "plan/graph/layer.h"
+#include "plan/graph/precision.h"
+
+#include <math.h>
+
+static double elems(const int32_t length[HP_AXES]) {
+    double n = 1;
+    for (int a = 0; a < HP_AXES; a++) n *= length[a];
+    return n;
+}
+
+static void add_pass(hp_framework_passes *p, double bytes) {
+    p->kernels++;
+    p->bytes += bytes;
+}
+
+static void add_passes(hp_framework_passes *p, double kernels, double bytes) {
+    p->kernels += (int)ceil(kernels);
+    p->bytes += bytes;
+}
+
+/* --- what goes with the same kernel here --- */
+
+/* A convolution's bias (read, written, which the libraries of matrices do with the
+ * product; its gradient is a sum), a norm (read, written), an addition (two read, one written), an activation. */
+static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
+                        hp_framework_passes *p) {
+    const bool deployed = g->deployed, matrix = hp_layer_is_matrix(l), alone = l->op == HP_ACT,
+               bias = (l->op == HP_CONV || l->op == HP_CONVT) && l->n_param > 1;
+    if (bias && op == HP_TASK_FWD && !hp_layer_is_dense(g, l)) add_pass(p, 2 * y);
+    if (bias && op == HP_TASK_BWDW) add_pass(p, y);
+    if (op == HP_TASK_FWD) {
+        if (deployed && l->n_norm) add_pass(p, 2 * y);
+        if (deployed && matrix && hp_layer_adds(l)) add_pass(p, 3 * y);
+        if (l->act && !alone) add_pass(p, 2 * y);
+    } else if (op == HP_TASK_BWD && l->act && !alone) {
+        add_pass(p, 3 * y);
+    }
+}
+
+/* Norms of inference that are not folded into the products before them; what follows a norm goes with it. */
+static void add_unfolded(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
+                         hp_framework_passes *p) {
+    if (g->deployed && l->n_norm && op == HP_TASK_FWD) add_pass(p, (hp_layer_adds(l) ? 3 : 2) * y);
+}
+
+/* --- attention --- */
+
+/* All queries by all keys, those of the future included, and of a window those that a shift keeps apart, of each head. */
+double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
+    const hp_layer *l = &g->layer[c->layer];
+    const hp_tensor *keys = &g->tensor[l->in[1]];
+    const double heads = (double)c->out[HP_AXIS_C] / hp_head_channels(g, l),
+                 queries = (double)c->out[HP_AXIS_N] * c->out[HP_AXIS_H] * c->out[HP_AXIS_W];
+    if (l->kh > 0) return heads * queries * l->kh * l->kw;
+    return heads * (l->causal ? queries * keys->h * keys->w : (double)c->pairs);
+}
+
+/* A product makes the scores, another reads them; between, they are scaled, masked, made probabilities, dropped. */
+static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
+                       bool autocast, hp_framework_passes *p) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool backward = c->op == HP_TASK_BWD, shifted = l->pad_h > 0 || l->pad_w > 0;
+    const double *of = autocast ? f->score_passes_autocast : f->score_passes;
+    double passes = of[backward];
+    if (passes <= 0) return;
+    /* a bias is added, and what a shift keeps apart is masked: one read and one write each; a cast to float32 goes with the bias */
+    if (l->n_param > 0 && !autocast) passes += backward ? 1 : 2;
+    if (l->kh > 0 && shifted && !backward) passes += autocast ? 4 : 2;
+    add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);
+}
+
+/* Queries, keys and values are made contiguous by heads, what comes out is put together again; windows are cut out and put
+ * back, rolled before and after if they are shifted. Gradients go the same ways. */
+static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool autocast,
+                      hp_framework_passes *p) {
+    const bool shifted = l->pad_h > 0 || l->pad_w > 0;
+    const double windows = l->kh > 0 && f->head_copies > 0 ? (shifted ? 4 : 2) : 0,
+                 wider = autocast ? 1.5 : 1; /* a norm's results are float32 on their way into windows */
+    add_passes(p, f->head_copies + windows, 2 * (f->head_copies + windows * wider) * y);
+}
+
+/* --- autocast --- */
+
+/* In 16 bits under autocast norms are of float32, whose results are cast for the product after them, and so is what residuals are
+ * added to; parameters are float32, and cast for each step. y: bytes of the output in 16 bits. */
+static void add_casts(const hp_graph *g, const hp_layer *l, hp_task_op op, double y, hp_framework_passes *p) {
+    static const double CAST = 3; /* reads 4 bytes, writes 2, or the reverse: in units of what 16 bits take */
+    const bool fwd = op == HP_TASK_FWD, bwd = op == HP_TASK_BWD;
+    double weights = 0;
+    if ((l->op == HP_LAYERNORM || l->op == HP_RMSNORM) && (fwd || bwd)) {
+        p->bytes += (fwd ? 2 : 3) * y; /* 4 bytes for 2 in what it reads and writes */
+        add_pass(p, CAST * y);
+    }
+    if (l->op == HP_ADD && fwd) p->bytes += 2 * y;
+    for (int i = 0; i < l->n_param && hp_layer_is_matrix(l); i++)
+        weights += (double)g->param[l->param[i]].count;
+    if (weights > 0 && (fwd || op == HP_TASK_BWDW)) add_passes(p, l->n_param, CAST * 2 * weights);
+}
+
+/* --- layouts --- */
+
+static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
+    return f->tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
+}
+
+/* On matrix units of 16 bits; in tf32 a forward pass has kernels for either layout. */
+static bool on_matrix_units(const hp_machine *m, hp_dtype x) {
+    return (x == HP_BF16 && m->device.bf16_flops_per_s > 0) ||
+           (x == HP_F16 && m->device.fp16_flops_per_s > 0);
+}
+
+hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                                           hp_dtype dtype, const hp_work_case *c) {
+    hp_framework_passes p = {0, 0};
+    if (c->layer < 0 || m->device.is_cpu) return p;
+    const hp_layer *l = &g->layer[c->layer];
+    const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
+                   y = hp_tensor_dtype(&g->tensor[l->out], dtype);
+    const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
+    const bool gradient = c->op == HP_TASK_BWD || c->op == HP_TASK_BWDW,
+               half = g->deployed && (g->prec == HP_PREC_FP16 || g->prec == HP_PREC_BF16),
+               attends = l->op == HP_ATTENTION,
+               autocast = f->autocast && (hp_dtype_bytes(y) == 2 || (half && attends));
+    const double element = autocast ? 2 : hp_dtype_bytes(y);
+    if (!f->fuses) add_unfused(g, l, (hp_task_op)c->op, y_bytes, &p);
+    if (f->fuses && f->unfolded) add_unfolded(g, l, (hp_task_op)c->op, y_bytes, &p);
+    if (attends) {
+        add_scores(f, g, c, element, autocast, &p);
+        add_moves(f, l, elems(c->out) * element, autocast, &p);
+    }
+    if (autocast) add_casts(g, l, (hp_task_op)c->op, y_bytes, &p);
+    const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(g, l);
+    const bool transposes =
+        f->channels_first && map && (on_matrix_units(m, x) || (gradient && in_tf32(f, m, x)));
+    if (transposes) {
+        add_pass(&p, 2 * x_bytes);
+        add_pass(&p, 2 * y_bytes);
+    }
+    return p;
+}
