@@ -264,7 +264,8 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
     const hp_layer *l = &g->layer[c->layer];
     shorten_norm(f, g, dtype, c, w);
     if (l->op == HP_ATTENTION && f->score_passes[0] > 0) {
-        w->flops *= hp_framework_scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
+        w->flops *=
+            hp_framework_scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
         w->attends = NULL; /* its products are kernels of their own, of which nothing is known */
         w->rows = 0;
     }

@@ -26,8 +26,8 @@ from scipy.optimize import least_squares
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = ROOT / "costmodels/data/frameworks"
 # devices whose libraries have the same kernels: the classes whose rows are fitted together
-FAMILY = {"v100": ["v100-16"], "t4": ["t4"], "a100": ["a100-40"], "ga10": ["rtx3090", "a10"],
-          "ada": ["rtx4090", "l40s", "l4"], "h100": ["h100"]}
+FAMILY = {"v100": ["v100-16"], "t4": ["t4"], "a100": ["a100-40"], "ga10": ["rtx-3090", "a10"],
+          "ada": ["rtx-4090", "l40s", "l4"], "h100": ["h100"]}
 MEMBERS = {"v100-16": "v100", "v100-32": "v100", "t4": "t4", "a100-40": "a100", "a100-80": "a100", "a100-80-pcie": "a100", "a30": "a100",
            "a10": "ga10", "rtx3090": "ga10", "rtx4090": "ada", "l4": "ada", "l40s": "ada", "h100": "h100", "h100-pcie": "h100"}
 TYPES = {"fp16": ["f16", "bf16"], "tf32": ["tf32"], "fp32": ["f32"]}
@@ -38,7 +38,8 @@ OTHERS, OF_MEMORY = (0.78, 0.8), (0.5, 0.8)
 # how far a multiplier is drawn to 1 (a spread of its logarithm), and the least it may be: no kernel is faster than the data
 # sheet, but that of cards that are sold by a clock which they exceed
 SPREAD = {"conv": 0.25, "gradient": 0.1, "norm": 0.4, "dense": 0.25, "attention": 0.4, "layernorm": 0.6}
-LEAST = {"conv": 0.78, "gradient": 0.9, "dense": 0.78}
+LEAST = {"conv": 0.78, "gradient": 0.9, "dense": 0.78, "norm": 0.45, "attention": 0.4, "layernorm": 0.5}
+BOOST = {"ga10": 0.9, "ada": 0.9}
 
 
 def profile(row):
@@ -136,7 +137,7 @@ class Fit:
         kinds = [n.split(":")[0] for n in self.names]
         spread = numpy.array([SPREAD.get(k, 0.4) for k in kinds])
         done = numpy.array([self.done.get(n, 0) for n in self.names])
-        least = numpy.array([math.log(LEAST.get(k, 0.05)) for k in kinds]) - done
+        least = numpy.array([math.log(LEAST.get(n.split(":")[0], 0.05) * BOOST.get(n.split(":")[-2 if n.startswith("conv") else -1], 1)) for n in self.names]) - done
 
         def residuals(x):
             return numpy.append([math.log(self.seconds(x, p) / p[4]) / 0.05 for p in points], (x + done) / spread)
@@ -185,11 +186,12 @@ def rows_of_tables():
     """(file, line, names, [what the numbers were at first], [what they are])"""
     for path in sorted(TABLES.glob("*.cost")):
         for k, line in enumerate(path.read_text().split("\n")):
-            if not line.startswith("efficiency "):
+            if not line.startswith(("efficiency ", "tile ")):
                 continue
             _, device, op, kind = line.split(" | ")[0].split(" ")[:4]
+            op = ".dense" if op == "dense" else op
             base = BASE.get(device, OF_MEMORY if device in ("*", "cpu") else OTHERS)
-            yield path, k, names_of(path, device, op, kind), base, [float(v) for v in re.findall(r":([\d.e-]+)", line.split(" | ")[2])]
+            yield path, k, names_of(path, device, op, kind), base, [float(re.search(f" {n}:([0-9.e-]+)", " " + line.split(" | ")[2])[1]) for n in ("flops", "bytes")]
 
 
 def done_so_far():
@@ -206,8 +208,7 @@ def rewrite(fit, x):
     for path, k, names, _, now in list(rows_of_tables()):
         factor = math.exp(sum(x[fit.names[n]] for n in names if n in fit.names))
         lines = path.read_text().split("\n")
-        head = lines[k].rsplit(" | ", 1)[0]
-        lines[k] = f"{head} | flops:{now[0] / factor:.3g} bytes:{now[1] / factor:.3g}"
+        lines[k] = re.sub("flops:[^ ]+ bytes:[^ ]+", f"flops:{now[0] / factor:.3g} bytes:{now[1] / factor:.3g}", lines[k])
         path.write_text("\n".join(lines))
 
 
