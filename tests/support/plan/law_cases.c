@@ -6,9 +6,9 @@
 #include <string.h>
 
 #ifdef HPLAN_SANITIZED
-enum { SHARE = 6, SHORT_SHARE = 6 };
+enum { SHARE = 6, SHORT_SHARE = 6, SANITIZED = 1 };
 #else
-enum { SHARE = 1, SHORT_SHARE = 3 };
+enum { SHARE = 1, SHORT_SHARE = 3, SANITIZED = 0 };
 #endif
 
 static bool whole_suite(void) {
@@ -28,7 +28,8 @@ uint64_t law_some(uint64_t n) {
 }
 
 bool law_all(const char *title) {
-    if (whole_suite()) return true;
-    fprintf(stderr, "left for --all: %s\n", title);
+    const bool whole = whole_suite();
+    if (whole && !SANITIZED) return true;
+    fprintf(stderr, "left for %s: %s\n", whole ? "the optimised build" : "--all", title);
     return false;
 }

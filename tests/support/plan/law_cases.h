@@ -13,7 +13,8 @@ uint64_t law_cases(uint64_t standard);
 /* Of n things, or as many times n, as the whole suite does: n there, in the short tier what law_cases says. */
 uint64_t law_some(uint64_t n);
 
-/* Is this the whole suite? If not, says what is left for it. */
+/* Is this the whole suite, optimised? If not, says what is left for it: sizes that take minutes there take an hour under the
+ * sanitizers, which find the same in the small ones. */
 bool law_all(const char *title);
 
 #endif
