@@ -108,7 +108,8 @@ static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
     return f->tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
 }
 
-/* On matrix units of 16 bits; in tf32 a forward pass has kernels for either layout. */
+/* On matrix units of 16 bits what is read is transposed, and half of the results: the others' kernels write either layout. In
+ * tf32 a forward pass has kernels for either, gradients are transposed both ways. */
 static bool on_matrix_units(const hp_machine *m, hp_dtype x) {
     return (x == HP_BF16 && m->device.bf16_flops_per_s > 0) ||
            (x == HP_F16 && m->device.fp16_flops_per_s > 0);
@@ -135,11 +136,11 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
     }
     if (autocast) add_casts(g, l, (hp_task_op)c->op, y_bytes, &p);
     const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(g, l);
-    const bool transposes =
-        f->channels_first && map && (on_matrix_units(m, x) || (gradient && in_tf32(f, m, x)));
-    if (transposes) {
+    const bool half_units = f->channels_first && map && on_matrix_units(m, x),
+               gradient_units = f->channels_first && map && gradient && in_tf32(f, m, x);
+    if (half_units || gradient_units) {
         add_pass(&p, 2 * x_bytes);
-        add_pass(&p, 2 * y_bytes);
+        add_pass(&p, (half_units ? 1 : 2) * y_bytes);
     }
     return p;
 }
