@@ -47,9 +47,9 @@ static const double EAGER_MODULE_S = 59e-6;
 /* What modules of Python start, in any layout. */
 #define PYTORCH                                                                                              \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S,                                              \
-    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .winograd = true, .autocast = true
+    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .winograd = true, .autocast = true, .blocks = true
 /* Of 1.x, attention on scores that are stored. */
-#define STORED_SCORES .score_passes = {4, 7}, .score_passes_autocast = {12, 16}, .head_copies = 4
+#define STORED_SCORES .score_passes = {4, 7}, .score_passes_autocast = {12, 16}, .head_copies = 4, .stores_scores = true
 #define CONTIGUOUS    .layout = "channels first", .channels_first = true, .norm_blocks = true
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
@@ -60,6 +60,16 @@ static const double EAGER_MODULE_S = 59e-6;
     "them, as bmm wants batches that are one dimension; windows are rolled, cut out and put back by "        \
     "copies: timm's and torchvision's vision_transformer.py and swin_transformer.py."
 
+#define MEGATRON_SOURCE                                                                                      \
+    "NVIDIA/Megatron-LM, model/transformer.py before flash attention: baddbmm writes the scores, a fused "   \
+    "kernel scales, masks and makes probabilities, dropout reads and writes them and writes a mask of a "    \
+    "byte, bmm reads them; backward their gradients. Bias, GELU, dropout and additions are fused, one "      \
+    "kernel updates all parameters (apex). Host times as of PyTorch."
+#define MEGATRON                                                                                             \
+    .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true, .layout = "tokens by channels", .eager = true,                \
+    .context_bytes = LAZY_CONTEXT, .stores_scores = true, .blocks = true, .rows = {hp_rows_gpu_aware},                 \
+    .drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
+
 const hp_framework hp_frameworks[] = {
     {.name = "pytorch-1.13",
      PYTORCH,
@@ -68,6 +78,7 @@ const hp_framework hp_frameworks[] = {
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
      .eager = true,
      .context_bytes = LAZY_CONTEXT,
+     .copies_gradients = true, /* DistributedDataParallel, gradient_as_bucket_view is off by default */
      .source = EAGER_SOURCE AUTOCAST_SOURCE},
     {.name = "pytorch-1.13-channels-last",
      .layout = "channels last",
@@ -76,6 +87,7 @@ const hp_framework hp_frameworks[] = {
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
      .eager = true,
      .context_bytes = LAZY_CONTEXT,
+     .copies_gradients = true, /* DistributedDataParallel, gradient_as_bucket_view is off by default */
      .source = EAGER_SOURCE AUTOCAST_SOURCE " Maps are channels last: nothing is transposed."},
     {.name = "pytorch-2",
      PYTORCH,
@@ -84,6 +96,7 @@ const hp_framework hp_frameworks[] = {
      .rows = {hp_rows_gpu_aware, hp_rows_cudnn},
      .eager = true,
      .context_bytes = LAZY_CONTEXT,
+     .copies_gradients = true, /* DistributedDataParallel, gradient_as_bucket_view is off by default */
      .source = EAGER_SOURCE AUTOCAST_SOURCE
      " scaled_dot_product_attention reads queries, keys and values as they lie and stores no scores: "
      "documentation of PyTorch 2.0."},
@@ -119,22 +132,12 @@ const hp_framework hp_frameworks[] = {
      CONTIGUOUS,
      .rows = {hp_rows_gpu_aware},
      .source = EAGER_SOURCE},
-    {.name = "megatron-lm",
-     .layout = "tokens by channels",
-     .dispatch_s = EAGER_DISPATCH_S,
-     .module_s = EAGER_MODULE_S,
-     .fuses = true,
-     .eager = true,
-     .context_bytes = LAZY_CONTEXT,
-     .score_passes = {6.5, 9.5},
-     .rows = {hp_rows_gpu_aware},
-     .source = "NVIDIA/Megatron-LM, model/transformer.py before flash attention: baddbmm writes the scores, "
-               "a fused kernel scales, "
-               "masks and makes probabilities, dropout reads and writes them and writes a mask of a byte, "
-               "bmm reads them; backward "
-               "their gradients. Bias, GELU, dropout and additions are fused, one kernel updates all "
-               "parameters (apex). Host times "
-               "as of PyTorch."},
+    {.name = "megatron-lm", MEGATRON, .score_passes = {6.5, 9.5}, .source = MEGATRON_SOURCE},
+    {.name = "megatron-selective", /* there, section 5: scores are made once more before the backward pass */
+     MEGATRON,
+     .score_passes = {6.5, 9.5 + 6.5},
+     .again = true,
+     .source = MEGATRON_SOURCE " Its selective recomputation of attention: Korthikanti et al."},
     {.name = "mxnet",
      .layout = "channels last",
      .dispatch_s = 5e-6,
@@ -142,6 +145,7 @@ const hp_framework hp_frameworks[] = {
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .fuses = true,
      .unfolded = true,
+     .stores_scores = true,
      .eager = true,
      .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn},
      .source = MXNET_SOURCE},
@@ -151,6 +155,7 @@ const hp_framework hp_frameworks[] = {
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .fuses = true,
      .unfolded = true,
+     .stores_scores = true,
      .eager = true,
      .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn},
      .source = MXNET_SOURCE " CUDA graphs start whole steps."},
@@ -161,6 +166,7 @@ const hp_framework hp_frameworks[] = {
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .fuses = true,
      .unfolded = true,
+     .stores_scores = true,
      .eager = true,
      .winograd = true,
      .rows = {hp_rows_gpu_aware, hp_rows_tensorflow, hp_rows_cudnn},
@@ -174,6 +180,8 @@ const hp_framework hp_frameworks[] = {
      .cycle_s = 5e-3,
      .fuses = true,
      .eager = true,
+     .stores_scores = true,
+     .autocast = true, /* its graph rewrite for mixed precision has such lists, too */
      .rows = {hp_rows_gpu_aware},
      .source =
          "HOROVOD_CYCLE_TIME 5 ms before 0.21.0: its release notes. A graph executor fuses what it may. "
@@ -186,6 +194,13 @@ const hp_framework hp_frameworks[] = {
          "convolution, bias, norm, activation and addition are one kernel; engines are launched whole. "
          "INT8 is laid out in vectors of 32 channels, NC/32HW32: developer guide, data format descriptions."},
     {0}};
+
+int64_t hp_framework_block(const hp_framework *f, int64_t bytes) {
+    /* c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kMinLargeAlloc, kRoundLarge */
+    static const int64_t BLOCK = 512, LARGE = INT64_C(10) << 20, SEGMENT = INT64_C(2) << 20;
+    const int64_t unit = !f->blocks ? 1 : bytes < LARGE ? BLOCK : SEGMENT;
+    return (bytes + unit - 1) / unit * unit;
+}
 
 hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err) {
     char all[400] = "hplan";

@@ -25,10 +25,17 @@ typedef struct hp_framework {
     bool unfolded;  /* norms of inference are kernels of their own */
     bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */
     bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
-    bool winograd;    /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
-    bool eager;       /* keeps every saved tensor until its backward pass */
-    bool norm_blocks; /* a batch norm in training has a thread block for each channel */
-    double message_ops; /* operations of the host at each end of a message, the device being idle */
+    bool winograd; /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
+    bool eager;    /* keeps every saved tensor until its backward pass */
+    bool stores_scores; /* those of attention, whole, and from softmax to its backward pass */
+    bool again;         /* but recomputes them for it */
+    bool
+        drops; /* its transformers have a mask of bytes for softmax's output and for what is added to the residual */
+    bool autocast;         /* in 16 bits norms, softmax and losses are float32, and products read casts */
+    bool copies_gradients; /* into buckets, where they are summed over ranks */
+    bool blocks;           /* allocates as PyTorch: hp_framework_block */
+    bool norm_blocks;      /* a batch norm in training has a thread block for each channel */
+    double message_ops;    /* operations of the host at each end of a message, the device being idle */
     double
         message_ops_read; /* of them, those that its code shows: the others are in what a publication measured */
     bool
@@ -39,8 +46,6 @@ typedef struct hp_framework {
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
     double
         head_copies; /* of a map around attention: queries, keys, values by heads, and the result; 0: none, nor of windows */
-    bool
-        autocast; /* 16 bits are autocast's: norms, softmax and residuals of float32, parameters cast for each step */
     int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
     double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
     const char *rows
@@ -73,6 +78,8 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
 /* Adds the channels that only fill a vector: they are moved and multiplied, too. */
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
                       hp_work *w);
+/* What an allocation takes of the device. */
+int64_t hp_framework_block(const hp_framework *f, int64_t bytes);
 /* Thread blocks of the layer's kernel, where they are too few for some devices; 0: as many as it wants. */
 int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c);
 

@@ -50,14 +50,18 @@ static void add_unfolded(const hp_graph *g, const hp_layer *l, hp_task_op op, do
 
 /* --- attention --- */
 
-/* All queries by all keys, those of the future included, and of a window those that a shift keeps apart, of each head. */
+static double rounded_up(double n, int32_t unit) {
+    return unit * ceil(n / unit);
+}
+
+/* Windows are whole: padded at the borders, and what only a roll brings together is masked afterwards. */
 double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const hp_tensor *keys = &g->tensor[l->in[1]];
-    const double heads = (double)c->out[HP_AXIS_C] / hp_head_channels(g, l),
-                 queries = (double)c->out[HP_AXIS_N] * c->out[HP_AXIS_H] * c->out[HP_AXIS_W];
-    if (l->kh > 0) return heads * queries * l->kh * l->kw;
-    return heads * (l->causal ? queries * keys->h * keys->w : (double)c->pairs);
+    const double heads = (double)c->out[HP_AXIS_C] / hp_head_channels(g, l), h = c->out[HP_AXIS_H],
+                 w = c->out[HP_AXIS_W], each = heads * c->out[HP_AXIS_N];
+    if (!hp_layer_is_windowed(l)) return each * h * w * keys->h * keys->w;
+    return each * rounded_up(h, l->kh) * rounded_up(w, l->kw) * l->kh * l->kw;
 }
 
 /* A product makes the scores, another reads them; between, they are scaled, masked, made probabilities, dropped. */

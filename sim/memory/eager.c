@@ -3,6 +3,7 @@
 
 #include "plan/graph/optimizer.h"
 #include "sim/interp.h"
+#include "sim/memory/eager_store.h"
 
 #include <string.h>
 
@@ -26,6 +27,14 @@ const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
     [HP_ADAPTPOOL] = {true, 0}, [HP_DROPOUT] = {false, 1},  [HP_LAYERNORM] = {true, 0},
     [HP_RMSNORM] = {true, 0},   [HP_EMBEDDING] = {true, 0}, [HP_ATTENTION] = {true, 0},
     [HP_GROUPNORM] = {true, 0}, [HP_REDUCE] = {true, 0}};
+
+bool hp_eager_keeps(const hp_layer *l, int k) {
+    return (k == 0 && hp_eager_rules[l->op].input) || hp_layer_data_reads_x(l, k);
+}
+
+bool hp_eager_keeps_output(const hp_layer *l) {
+    return l->op == HP_SOFTMAX || (hp_layer_has_act(l) && !hp_act_reads_x(l));
+}
 
 /* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart.
  */
@@ -52,7 +61,8 @@ int hp_eager_activations(const hp_graph *g, int layer) {
 /* A box of a tensor kept for the backward pass. */
 typedef struct kept {
     hp_box box;
-    int32_t next; /* of the same tensor, -1 = none */
+    int32_t next;  /* of the same tensor, -1 = none */
+    int32_t width; /* bytes of an element: casts are tensors of their own */
 } kept;
 
 /* A micro-batch on one of the role's stages. */
@@ -69,6 +79,7 @@ typedef struct walk {
     const hp_program *p;
     const hp_graph *g;
     const hp_role *r;
+    hp_eager_store store;
     hp_arena *arena;
     frame *frame; /* [chunk * micro + micro-batch] */
     kept *kept;
@@ -94,20 +105,20 @@ static bool is_backward(const hp_task *t) {
 /* --- what is kept --- */
 
 static void hold(walk *w, frame *f, int layer, int64_t bytes) {
-    f->until[layer] += bytes;
+    const int64_t block = hp_framework_block(w->store.f, bytes);
+    f->until[layer] += block;
     if (f->held <= layer) f->held = layer + 1;
-    w->now += bytes;
+    w->now += block;
 }
 
 /* A tensor's box is kept until the backward pass of the first layer that wants it: layers come in order. */
-static void keep(walk *w, frame *f, int tensor, const hp_box *box, int layer) {
+static void keep(walk *w, frame *f, int tensor, const hp_box *box, int width, int layer) {
     for (int32_t k = f->first[tensor]; w->kept && k >= 0; k = w->kept[k].next)
-        if (hp_box_equal(&w->kept[k].box, box)) return;
+        if (w->kept[k].width == width && hp_box_equal(&w->kept[k].box, box)) return;
     HP_ROOM(w->arena, w->kept, w->n_kept, w->capacity);
-    w->kept[w->n_kept] = (kept){*box, f->first[tensor]};
+    w->kept[w->n_kept] = (kept){*box, f->first[tensor], width};
     f->first[tensor] = w->n_kept++;
-    hold(w, f, layer,
-         hp_box_elems(box) * hp_dtype_bytes(hp_tensor_dtype(&w->g->tensor[tensor], (hp_dtype)w->p->dtype)));
+    hold(w, f, layer, hp_box_elems(box) * width);
 }
 
 /* Layers after `layer` have had their backward pass. */
@@ -125,14 +136,25 @@ static bool left_behind(const frame *f, const hp_buffer *b) {
 
 static void forward(walk *w, frame *f, const hp_task *t) {
     const hp_layer *l = &w->g->layer[t->layer];
-    const hp_buffer *x = operand(w, t, 2), *y = operand(w, t, 0);
+    const hp_buffer *y = operand(w, t, 0);
     HP_ASSERT(y);
     if (f->again[t->layer] && !(t->flags & HP_FLAG_RECOMPUTE)) return;
-    const bool wants_x = hp_eager_rules[l->op].input || hp_act_reads_x(l);
-    if (wants_x && x && !left_behind(f, x)) keep(w, f, l->in[0], &x->box, t->layer);
-    if (hp_layer_has_act(l) && !hp_act_reads_x(l)) keep(w, f, l->out, &y->box, t->layer);
-    hold(w, f, t->layer,
-         hp_eager_rules[l->op].extra_bytes * hp_box_elems(&y->box) + (w->copies[t->layer] - 1) * y->bytes);
+    for (int k = 0; k < l->n_in; k++) {
+        const hp_buffer *x = operand(w, t, 2 + k);
+        if (x && hp_eager_keeps(l, k) && !left_behind(f, x))
+            keep(w, f, l->in[k], &x->box, hp_eager_width(&w->store, t->layer, k), t->layer);
+    }
+    if (hp_eager_keeps_output(l)) keep(w, f, l->out, &y->box, w->store.width[l->out], t->layer);
+    const double masks = hp_eager_mask(&w->store, t->layer, &y->box);
+    hold(w, f, t->layer, hp_eager_rules[l->op].extra_bytes * hp_box_elems(&y->box) + (int64_t)masks);
+    hold(w, f, t->layer, (int64_t)hp_eager_scores_of(&w->store, t->layer, &y->box).kept);
+    hold(w, f, t->layer, (w->copies[t->layer] - 1) * y->bytes);
+}
+
+/* Variables of the training loop: what it put in, and what came out. */
+static void stays(walk *w, frame *f, const hp_buffer *b) {
+    if (b && b->kind == HP_BUF_TENSOR && !left_behind(f, b))
+        keep(w, f, b->what, &b->box, w->store.width[b->what], 0);
 }
 
 /* Activations that go to another stage, or come from one in a buffer of their own per micro-batch. */
@@ -149,7 +171,7 @@ static void boundary(walk *w, frame *f, const hp_task *t) {
     if (b->kind != HP_BUF_TENSOR)
         hold(w, f, layer, b->bytes); /* a part: what is put together from the parts is kept beside it */
     else if (!left_behind(f, b))
-        keep(w, f, b->what, &b->box, layer);
+        keep(w, f, b->what, &b->box, w->store.width[b->what], layer);
 }
 
 /* Out of place: the gradient of the input beside that of the output. */
@@ -161,14 +183,31 @@ static int64_t second_gradient(const walk *w, const hp_task *t) {
     return 0;
 }
 
+/* Softmax's logarithm, its gradient and that of the logits, in float32; `dx` of them is counted. */
+static int64_t of_loss(const walk *w, const hp_task *t) {
+    const hp_buffer *dx = operand(w, t, 0), *x = operand(w, t, 1);
+    return dx ? 3 * hp_dtype_bytes(HP_F32) * hp_box_elems(&x->box) - dx->bytes : 0;
+}
+
+/* Beside what is kept, while the task runs. */
+static int64_t passing(const walk *w, const hp_task *t) {
+    const hp_buffer *y = operand(w, t, 0);
+    if (t->op == HP_TASK_LOSS) return of_loss(w, t);
+    if (t->op == HP_TASK_FWD) return (int64_t)hp_eager_scores_of(&w->store, t->layer, &y->box).forward;
+    if (t->op != HP_TASK_BWD) return 0;
+    return (int64_t)hp_eager_scores_of(&w->store, t->layer, &y->box).backward + second_gradient(w, t);
+}
+
 static void step(walk *w, int task) {
     const hp_task *t = &w->r->task[task];
     frame *f = frame_of(w, t);
     w->now += w->born[task];
+    if (f && t->op == HP_TASK_LOAD) stays(w, f, operand(w, t, 0));
+    if (f && t->op == HP_TASK_LOSS) stays(w, f, operand(w, t, 1));
     if (f && t->op == HP_TASK_FWD) forward(w, f, t);
     if (f && crosses_forward(w, task)) boundary(w, f, t);
     if (f && is_backward(t)) let_go(w, f, t->layer);
-    const int64_t here = w->now + second_gradient(w, t);
+    const int64_t here = w->now + (f ? passing(w, t) : 0);
     if (here > w->peak) w->peak = here;
     w->now -= w->dead[task];
     if (f && f->last == task) let_go(w, f, -1);
@@ -212,8 +251,10 @@ static void find_lifetimes(walk *w) {
                            (b->kind == HP_BUF_MESSAGE && !crosses_forward(w, b->first)) ||
                            (b->kind == HP_BUF_TENSOR && left_behind(f, b));
         if (!lives) continue;
-        w->born[b->first] += b->bytes;
-        w->dead[b->last < w->r->n_task ? b->last : b->first] += b->bytes;
+        const int64_t bytes =
+            b->kind == HP_BUF_GRADIENT ? hp_box_elems(&b->box) * w->store.width[b->what] : b->bytes;
+        w->born[b->first] += bytes;
+        w->dead[b->last < w->r->n_task ? b->last : b->first] += bytes;
     }
 }
 
@@ -223,23 +264,29 @@ static const int32_t *count_activations(hp_arena *arena, const hp_graph *g) {
     return copies;
 }
 
-static int64_t parameter_bytes(const hp_program *p, const hp_graph *g, const hp_role *r) {
+static int64_t parameter_bytes(const hp_program *p, const hp_eager_store *s, const hp_role *r) {
+    const hp_graph *g = s->g;
     int64_t elems = 0;
-    const int copies =
-        p->mode == HP_MODE_TRAIN ? 2 + hp_optimizer_of(g)->states : 1; /* weights, gradients, states */
+    const bool trains = p->mode == HP_MODE_TRAIN, buckets = trains && p->dp > 1 && s->f->copies_gradients;
+    const int copies = trains ? 2 + hp_optimizer_of(g)->states + buckets : 1; /* weights, gradients, states */
     for (int i = 0; i < g->n_param; i++)
         if (r->place[i].here) elems += r->place[i].count * (hp_param_trained(&g->param[i]) ? copies : 1);
-    return elems * hp_dtype_bytes((hp_dtype)p->dtype);
+    return elems * hp_dtype_bytes((hp_dtype)p->dtype) + (int64_t)hp_eager_casts(s, r->place);
 }
 
-int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, int role) {
+int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, const hp_framework *f, int role) {
     const hp_role *r = &p->role[role];
-    if (p->mode != HP_MODE_TRAIN) return hp_eager_infer_bytes(p, g, role) + parameter_bytes(p, g, r);
     walk w = {.p = p, .g = g, .r = r, .arena = hp_arena_new()};
+    w.store = hp_eager_store_of(w.arena, g, f, (hp_dtype)p->dtype);
+    const int64_t parameters = parameter_bytes(p, &w.store, r);
+    if (p->mode != HP_MODE_TRAIN) {
+        hp_arena_free(w.arena);
+        return hp_eager_infer_bytes(p, g, f, role) + parameters;
+    }
     w.copies = count_activations(w.arena, g);
     find_frames(&w);
     find_lifetimes(&w);
     for (int task = 0; task < r->n_task; task++) step(&w, task);
     hp_arena_free(w.arena);
-    return w.peak + parameter_bytes(p, g, r);
+    return w.peak + parameters;
 }

@@ -4,10 +4,12 @@
 
 #include "plan/graph/layer.h"
 #include "plan/program/operands.h"
+#include "sim/memory/eager_store.h"
 
 typedef struct infer {
     const hp_graph *g;
     const hp_role *r;
+    hp_eager_store store;
     bool *lives; /* per buffer */
     int64_t now, peak;
 } infer;
@@ -32,7 +34,8 @@ static bool ends(const infer *w, int buffer, int task) {
 }
 
 /* Operations after a layer's own that a deployed graph has put into it. */
-static int fused(const hp_layer *l) {
+static int fused(const infer *w, const hp_layer *l) {
+    if (w->store.f->fuses) return 0;
     const bool adds = hp_layer_is_matrix(l) && hp_layer_adds(l);
     return (l->n_norm > 0) + adds + (l->act && l->op != HP_ACT);
 }
@@ -43,9 +46,13 @@ static void forward(infer *w, int task) {
     const hp_task *t = &w->r->task[task];
     const int y = w->r->operand[t->operand], x = hp_operand_buffer(w->g, w->r, t, HP_OPERAND_X, 0);
     const int64_t bytes = w->r->buffer[y].bytes;
+    const hp_eager_scores s = hp_eager_scores_of(&w->store, t->layer, &w->r->buffer[y].box);
+    add(w, (int64_t)(s.kept + s.forward)); /* softmax; then its product with the values */
+    w->now -= (int64_t)s.forward;
     add(w, bytes);
+    w->now -= (int64_t)s.kept;
     if (x != y && ends(w, x, task)) let_go(w, x);
-    for (int i = fused(&w->g->layer[t->layer]); i > 0; i--) {
+    for (int i = fused(w, &w->g->layer[t->layer]); i > 0; i--) {
         add(w, bytes);
         w->now -= bytes;
     }
@@ -67,10 +74,13 @@ static void step(infer *w, int task) {
         if (ends(w, operand[k], task)) let_go(w, operand[k]);
 }
 
-int64_t hp_eager_infer_bytes(const hp_program *p, const hp_graph *g, int role) {
+int64_t hp_eager_infer_bytes(const hp_program *p, const hp_graph *g, const hp_framework *f, int role) {
     const hp_role *r = &p->role[role];
     hp_arena *arena = hp_arena_new();
-    infer w = {.g = g, .r = r, .lives = HP_NEW(arena, bool, r->n_buffer)};
+    infer w = {.g = g,
+               .r = r,
+               .store = hp_eager_store_of(arena, g, f, (hp_dtype)p->dtype),
+               .lives = HP_NEW(arena, bool, r->n_buffer)};
     for (int task = 0; task < r->n_task; task++) step(&w, task);
     hp_arena_free(arena);
     return w.peak;

@@ -6,6 +6,7 @@
 #include "plan/memory/device.h"
 #include "sim/search/live.h"
 #include "sim/memory/eager.h"
+#include "sim/memory/eager_store.h"
 #include "plan/program/work.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ struct hp_parts {
     const hp_comm_table *comm;
     hp_dtype dtype;
     hp_mode mode;
+    hp_eager_store store;
     int32_t *last_use;   /* per tensor */
     hp_part_sums **sums; /* open addressing, a power of two of slots */
     int n, slots;
@@ -36,6 +38,7 @@ hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache,
                     .dtype = dtype,
                     .mode = mode,
                     .slots = 256};
+    p->store = hp_eager_store_of(arena, g, hp_costs_framework(cache), dtype);
     p->sums = HP_NEW(arena, hp_part_sums *, p->slots);
     p->last_use = HP_NEW(arena, int32_t, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) p->last_use[t] = hp_graph_last_use(g, t);
@@ -47,7 +50,7 @@ typedef struct filler {
     hp_parts *p;
     hp_part_sums *s;
     int part, least;               /* the part that stands for all, and the one that owns least */
-    bool *kept, *eager, *gathered; /* per tensor: counted already */
+    bool *kept, *eager, *gathered; /* per tensor: counted already; eager: as 16 and as 32 bits */
 } filler;
 
 static hp_box own(const filler *f, int tensor) {
@@ -145,21 +148,36 @@ static double elements_here(const filler *f, const hp_layer *l, int i) {
     return (double)hp_param_elements(f->p->g, l, i, out.lo[HP_AXIS_C], out.hi[HP_AXIS_C]).count;
 }
 
+static void keep_eager(const filler *f, int tensor, int width, int unit) {
+    const int seen = width > hp_dtype_bytes(HP_F16); /* a cast is another tensor */
+    if (f->eager[2 * tensor + seen]) return;
+    f->eager[2 * tensor + seen] = true;
+    const hp_box b = own(f, tensor);
+    f->s->eager_bytes[unit] += (double)hp_box_elems(&b) * width;
+}
+
+static void add_eager(const filler *f, int layer) {
+    const hp_eager_store *store = &f->p->store;
+    const hp_layer *l = &f->p->g->layer[layer];
+    const hp_box out = own(f, l->out);
+    for (int k = 0; k < l->n_in; k++)
+        if (hp_eager_keeps(l, k)) keep_eager(f, l->in[k], hp_eager_width(store, layer, k), l->unit);
+    if (hp_eager_keeps_output(l)) keep_eager(f, l->out, store->width[l->out], l->unit);
+    f->s->eager_bytes[l->unit] += hp_eager_rules[l->op].extra_bytes * (double)hp_box_elems(&out) +
+                                  hp_eager_mask(store, layer, &out) +
+                                  hp_eager_scores_of(store, layer, &out).kept +
+                                  (hp_eager_activations(f->p->g, layer) - 1) * own_bytes(f, l->out);
+}
+
 static void add_memory(const filler *f, int layer) {
     const hp_layer *l = &f->p->g->layer[layer];
     const bool wants_x = hp_layer_backward_reads_x(l);
-    const hp_eager_rule rule = hp_eager_rules[l->op];
     const double y = own_bytes(f, l->out), element = element_bytes(f, l->out);
     for (int k = 0; k < l->n_in; k++)
         if ((wants_x && k == 0) || hp_layer_data_reads_x(l, k))
             keep_once(f, f->kept, f->s->kept_bytes, l->in[k], l->unit);
-    if (rule.input || hp_act_reads_x(l)) keep_once(f, f->eager, f->s->eager_bytes, l->in[0], l->unit);
-    if (hp_layer_backward_reads_y(l)) {
-        keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
-        keep_once(f, f->eager, f->s->eager_bytes, l->out, l->unit);
-    }
-    f->s->eager_bytes[l->unit] +=
-        rule.extra_bytes * y / element + (hp_eager_activations(f->p->g, layer) - 1) * y;
+    if (hp_layer_backward_reads_y(l)) keep_once(f, f->kept, f->s->kept_bytes, l->out, l->unit);
+    add_eager(f, layer);
     if (l->op == HP_MAXPOOL) f->s->kept_bytes[l->unit] += y / element;
     for (int i = 0; i < l->n_param; i++) {
         const hp_param *param = &f->p->g->param[l->param[i]];
@@ -362,7 +380,7 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
                       extreme_part(&s->layout, hp_proportions_heaviest),
                       extreme_part(&s->layout, hp_proportions_lightest),
                       HP_NEW(scratch, bool, g->n_tensor),
-                      HP_NEW(scratch, bool, g->n_tensor),
+                      HP_NEW(scratch, bool, 2 * (size_t)g->n_tensor),
                       HP_NEW(scratch, bool, g->n_tensor)};
     for (int layer = 1; layer < g->n_layer; layer++) {
         const double forward_s = add_times(&f, layer);
