@@ -206,6 +206,26 @@ static bool default_path(const hp_machine *m, char *path, size_t n) {
     return true;
 }
 
+/* like=CLASS leads to rows, by way of the classes that it is like itself, or is no class of anyone's. */
+static hp_status check_like(const hp_cost_table *t, const hp_device_class *d, hp_error *err) {
+    const char *class = d->like, *before = "";
+    if (d->is_cpu || !*d->like || has_class(t, d->name)) return HP_OK;
+    while (*class && !has_class(t, class) && strcmp(class, before) != 0) {
+        before = class;
+        class = hp_device_class_like(class);
+    }
+    if (*class && has_class(t, class)) return HP_OK;
+    return hp_fail(err, HP_EDATA,
+                   "device %s, like=%s: no cost table has rows of such a class; for example like=a100-40, or "
+                   "without like= that of the nearest data sheet",
+                   d->name, d->like);
+}
+
+static hp_status check_classes(const hp_cost_table *t, const hp_machine *m, hp_error *err) {
+    for (int k = 0; k < hp_machine_classes(m); k++) HP_TRY(check_like(t, hp_machine_class(m, k), err));
+    return HP_OK;
+}
+
 hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, hp_cost_table **t,
                        hp_error *err) {
     hp_cost_table *shipped;
@@ -215,9 +235,9 @@ hp_status hp_cost_load(hp_arena *arena, const char *file, const hp_machine *m, h
     if (!file && default_path(m, path, sizeof path) && access(path, R_OK) == 0) file = path;
     if (!file) {
         *t = shipped;
-        return HP_OK;
+        return check_classes(*t, m, err);
     }
     HP_TRY(load_file(arena, file, t, err));
     (*t)->base = shipped;
-    return HP_OK;
+    return check_classes(*t, m, err);
 }

@@ -40,7 +40,10 @@ double hp_interval_model(const hp_cost_table *t, const hp_machine *m, double ste
     const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, "step");
     hp_step_error e = row ? (hp_step_error){row->y[0], row->y[1]} : hp_error_prior;
     if (!row && hp_yardstick_row(t, m->device.name, HP_YARD_ARITH, 1)) e.relative = DISTURBED;
-    return hypot(hypot(hp_error_at(&e, step_s), HP_LATER_RMS), crowded ? HP_CROWDED_RMS : 0);
+    const double known = hypot(hypot(hp_error_at(&e, step_s), HP_LATER_RMS), crowded ? HP_CROWDED_RMS : 0);
+    bool guessed = false;
+    for (int k = 0; k < hp_machine_classes(m); k++) guessed = guessed || hp_machine_class(m, k)->guessed;
+    return hypot(known, guessed ? HP_GUESSED_RMS : 0);
 }
 
 /* The mean over what a processor may be bound by, of the most ranks that were measured. */

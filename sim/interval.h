@@ -16,6 +16,10 @@ enum { HP_INTERVAL_STEPS = 10 };
  * error of a step. */
 #define HP_CROWDED_RMS 0.12
 
+/* Of a device of whose rates nothing is known: data sheets go from 8 to over 90 Tflop/s in float32 and from 0.3 to 8 TB/s, a
+ * factor of 26, which the interval of 90 % then spans to either side. */
+#define HP_GUESSED_RMS (3.258096538021482 / HP_INTERVAL_Z) /* ln 26 */
+
 /* What changes within minutes and no yardstick shows: runs up to a quarter of an hour after calibration were off by so much
  * more than those that calibration held against its table (tests/accuracy, seeds 31 to 33, no more ranks than cores: root
  * mean squares of 10.1, 8.3, 10.8 % against 9.6, 5.8, 10.2 %). */

@@ -63,6 +63,24 @@ typedef struct words {
     char word[MAX_WORDS][MAX_WORD];
 } words;
 
+/* "rtx4090" is "rtx 4090". */
+static int series_of(const char *word) {
+    static const char *const series[] = {"rtx", "gtx"};
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) {
+        const size_t n = strlen(series[i]);
+        if (strncmp(word, series[i], n) == 0 && isdigit((unsigned char)word[n])) return (int)n;
+    }
+    return 0;
+}
+
+static void split_last(words *w) {
+    char *last = w->word[w->n - 1];
+    const int series = series_of(last);
+    if (!series || w->n == MAX_WORDS) return;
+    memcpy(w->word[w->n++], last + series, strlen(last + series) + 1);
+    last[series] = '\0';
+}
+
 /* Runs of letters and digits, in small letters; "40gb" counts as "40". */
 static words words_of(const char *name) {
     words w = {0};
@@ -73,7 +91,9 @@ static words words_of(const char *name) {
         for (; isalnum((unsigned char)*name); name++)
             if (k + 1 < MAX_WORD) word[k++] = (char)tolower((unsigned char)*name);
         if (k > 2 && strcmp(word + k - 2, "gb") == 0 && isdigit((unsigned char)word[0])) word[k -= 2] = '\0';
-        if (k) w.n++;
+        if (!k) continue;
+        w.n++;
+        split_last(&w);
     }
     return w;
 }
@@ -99,6 +119,14 @@ static int common_words(const words *class, const words *name) {
     return n;
 }
 
+/* Words that make of a GPU another product, unless its class has them. */
+static bool is_variant(const words *class, const words *name) {
+    static const char *const variants[] = {"ti", "super", "laptop", "mobile", "max", "d", "nvl"};
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (has_word(name, variants[i]) && !has_word(class, variants[i])) return true;
+    return false;
+}
+
 static double distance(double a, double b) {
     return a > 0 && b > 0 ? fabs(log(a / b)) : 0;
 }
@@ -116,7 +144,7 @@ const hp_gpu_model *hp_gpu_model_find(const char *name, int64_t memory_bytes, bo
         const bool whole = common == class.n;
         const double far = distance((double)memory_bytes, (double)models[i].device.memory_bytes);
         const bool better = whole != *sure ? whole : common != most ? common > most : !whole && far < nearest;
-        if (!common || !better) continue;
+        if (!common || !better || is_variant(&class, &named)) continue;
         best = &models[i];
         most = common;
         nearest = far;
@@ -178,6 +206,27 @@ void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model) {
     assume(&d->flops_per_s, m->flops_per_s, 1);
     assume(&d->bytes_per_s, m->bytes_per_s, 1);
     assume(&d->launch_s, m->launch_s, 1);
+}
+
+/* Of all classes; 0: of a rate that none has. */
+static double least(size_t offset) {
+    double rate = INFINITY;
+    for (int i = 0; i < N_MODELS; i++) {
+        const double other = *(const double *)(const void *)((const char *)&models[i].device + offset);
+        rate = fmin(rate, other);
+    }
+    return rate;
+}
+
+bool hp_device_class_suppose(hp_device_class *d) {
+    const bool given = d->flops_per_s > 0 && d->bytes_per_s > 0;
+    const double matrices = d->flops_per_s > 0 ? 0 : least(offsetof(hp_device_class, flops_per_s));
+    double *const rates[] = {&d->flops_per_s, &d->tf32_flops_per_s, &d->bf16_flops_per_s,
+                             &d->fp16_flops_per_s, &d->int8_ops_per_s};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) assume(rates[i], matrices, 1);
+    assume(&d->bytes_per_s, least(offsetof(hp_device_class, bytes_per_s)), 1);
+    d->guessed = !given;
+    return given;
 }
 
 static double matrix_rate(const hp_device_class *d, hp_prec prec) {

@@ -13,6 +13,7 @@ typedef struct hp_device_class {
     char like
         [32]; /* the class whose efficiencies stand in where cost tables have no row of this one; "": none */
     bool is_cpu;
+    bool guessed;         /* nobody said how fast it is: rates are the least there are */
     int64_t memory_bytes; /* per device; for a CPU, of the node, shared by its devices */
     double flops_per_s;   /* peak multiply and add in float32, outside of matrix units */
     double tf32_flops_per_s, bf16_flops_per_s, fp16_flops_per_s,
@@ -38,8 +39,8 @@ typedef struct hp_gpu_model {
 
 /* The GPU of a name, as classes are called ("a100-40") or as drivers print it ("NVIDIA A100-SXM4-40GB"), whatever its
  * case: all words of the class's name are among the name's. *sure becomes false where words are missing ("A100",
- * which has 40 or 80 GB): then the memory decides, if it is not 0, else the order of the table. NULL: unknown, or a
- * part of a GPU (MIG). */
+ * which has 40 or 80 GB): then the memory decides, if it is not 0, else the order of the table. NULL: unknown, a
+ * part of a GPU (MIG), or another product of nearly that name ("RTX 3090 Ti"). */
 const hp_gpu_model *hp_gpu_model_find(const char *name, int64_t memory_bytes, bool *sure);
 /* The GPU whose figures are nearest to those of `d` that are not 0; with none, an A100. */
 const hp_gpu_model *hp_gpu_model_nearest(const hp_device_class *d);
@@ -55,6 +56,10 @@ double hp_device_class_tdp(const hp_device_class *d);
 /* What is known of a device that is no class: the rates in `d` that are 0 become those of `model`, matrix rates in
  * proportion to its float32. */
 void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model);
+
+/* Of a device of which float32's rate or the memory's is not known (0), the least of all classes stand in, matrices without units
+ * of their own; true: both are known. */
+bool hp_device_class_suppose(hp_device_class *d);
 
 /* "NVIDIA L40S (rev. 2)" -> "nvidia-l40s-rev-2": as cost tables name classes. Of one that is too long, the whole words that have room. */
 void hp_device_class_slug(const char *name, char *out, size_t n);

@@ -50,6 +50,7 @@ const machine_field machine_fields[MACHINE_FIELDS] = {
     [M_BANDWIDTH] = DEVICE("bandwidth", TYPE_DOUBLE, RATE, bytes_per_s, 1, 1e18),
     [M_LAUNCH] = DEVICE("launch", TYPE_DOUBLE, SECONDS, launch_s, 0, 1),
     [M_LIKE] = DEVICE("like", TYPE_NAME, COUNT, like, 0, 31),
+    [M_GUESSED] = DEVICE("guessed", TYPE_YES, COUNT, guessed, 0, 0),
 };
 
 static char *quoted(hp_arena *arena, const char *s) {
@@ -96,7 +97,7 @@ static const char *device_text(hp_arena *arena, const hp_device_class *d) {
     char memory[48], fp32[48], tf32[48], bf16[48], fp16[48], int8[48], bandwidth[48], launch[48];
     return hp_arena_printf(arena,
                            "device=%s, memory=%s, fp32=%s, tf32=%s, bf16=%s, fp16=%s, int8=%s, bandwidth=%s, "
-                           "launch=%s, like=%s\n",
+                           "launch=%s, like=%s%s\n",
                            d->name, hp_quantity_text((double)d->memory_bytes, HP_QUANTITY_BYTES, memory),
                            hp_quantity_text(d->flops_per_s, HP_QUANTITY_OPS, fp32),
                            hp_quantity_text(d->tf32_flops_per_s, HP_QUANTITY_OPS, tf32),
@@ -105,7 +106,7 @@ static const char *device_text(hp_arena *arena, const hp_device_class *d) {
                            hp_quantity_text(d->int8_ops_per_s, HP_QUANTITY_OPS, int8),
                            hp_quantity_text(d->bytes_per_s, HP_QUANTITY_RATE, bandwidth),
                            hp_quantity_text(d->launch_s, HP_QUANTITY_SECONDS, launch),
-                           *d->like ? d->like : "\"\"");
+                           *d->like ? d->like : "\"\"", d->guessed ? ", guessed=yes" : "");
 }
 
 char *hp_machine_text(hp_arena *arena, const hp_machine *m) {

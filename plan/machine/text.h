@@ -46,6 +46,7 @@ typedef enum machine_field_id {
     M_BANDWIDTH,
     M_LAUNCH,
     M_LIKE,
+    M_GUESSED,
     MACHINE_FIELDS
 } machine_field_id;
 

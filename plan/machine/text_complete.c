@@ -51,24 +51,60 @@ static void suppose_cpu(const machine_reading *r, hp_machine *like) {
     like->inter = tcp;
 }
 
+/* A GPU of no data sheet here: what it holds cannot be guessed, how fast it is only within wide bounds. */
+static void suppose_unknown_gpu(machine_reading *r, hp_machine *like) {
+    static const hp_link_class pcie = LINK_PCIE, edr = LINK_EDR;
+    hp_device_class *d = &like->device;
+    *d = r->m.device;
+    for (int i = M_MEMORY; i < MACHINE_FIELDS; i++) /* a device that was there before --set had others */
+        if (!gives(r, (machine_field_id)i))
+            memset((char *)like + machine_fields[i].offset, 0, machine_fields[i].size);
+    like->intra = pcie;
+    like->inter = edr;
+    name_device(r, d);
+    check_name(r, d);
+    if (!gives(r, M_MEMORY) && r->field[M_MEMORY] != WRONG) {
+        machine_complain(r,
+                         "device \"%.60s\" is unknown: say what it is: device=%.60s, memory=...GB, "
+                         "fp32=...TFLOP/s, bandwidth=...GB/s",
+                         r->device, r->device);
+        d->memory_bytes = 1; /* said once */
+    }
+    if (r->field[M_GUESSED] == KEPT && r->field[M_FP32] == GIVEN && r->field[M_BANDWIDTH] == GIVEN)
+        r->m.device.guessed = false;
+    hp_device_class_suppose(d);
+    const hp_gpu_model *g = hp_gpu_model_nearest(d);
+    hp_device_class_assume(d, g);
+    if (gives(r, M_GUESSED)) return;
+    if (d->guessed)
+        assumed(like,
+                "device \"%.60s\" is unknown: fp32=%gTFLOP/s and bandwidth=%gGB/s, where not given the least "
+                "that "
+                "GPUs have: how long it takes is a guess",
+                r->device, 1e-12 * d->flops_per_s, 1e-9 * d->bytes_per_s);
+    else if (*r->device && !gives(r, M_LIKE))
+        assumed(like, "device \"%.60s\" is unknown: %s is assumed where nothing is given", r->device,
+                g->device.name);
+}
+
 static void suppose_gpu(machine_reading *r, hp_machine *like) {
     bool sure;
     const hp_gpu_model *known = hp_gpu_model_find(r->device, r->m.device.memory_bytes, &sure);
-    const hp_gpu_model *g = known ? known : hp_gpu_model_nearest(&r->m.device);
-    like->device = r->m.device;
-    if (known) {
-        like->device = known->device;
-        if (!sure) assumed(like, "device \"%.60s\" taken as %s", r->device, known->device.name);
-    } else {
-        hp_device_class_assume(&like->device, g);
-        name_device(r, &like->device);
-        check_name(r, &like->device);
-        if (*r->device && !gives(r, M_LIKE))
-            assumed(like, "device \"%.60s\" is unknown: %s is assumed where nothing is given", r->device,
-                    g->device.name);
+    if (!known) {
+        suppose_unknown_gpu(r, like);
+        return;
     }
-    like->intra = g->peer;
-    like->inter = g->nic;
+    like->device = known->device;
+    if (!sure) assumed(like, "device \"%.60s\" taken as %s", r->device, known->device.name);
+    like->intra = known->peer;
+    like->inter = known->nic;
+}
+
+/* like=CLASS, as people call it. */
+static void name_like(machine_reading *r) {
+    bool sure;
+    const hp_gpu_model *g = hp_gpu_model_find(r->m.device.like, 0, &sure);
+    if (g && sure) snprintf(r->m.device.like, sizeof r->m.device.like, "%s", g->device.name);
 }
 
 /* A link that is named has its usual rate, if it has one. */
@@ -144,6 +180,7 @@ void machine_complete(machine_reading *r) {
         suppose_cpu(r, &like);
     else
         suppose_gpu(r, &like);
+    name_like(r);
     suppose_link(r, M_LINK, &r->m.intra, &like.intra);
     suppose_link(r, M_NIC, &r->m.inter, &like.inter);
     snprintf(like.name, sizeof like.name, "%dx%d-%.31s%s", r->m.nodes, r->m.devices_per_node,

@@ -18,7 +18,8 @@ static int make_machines(void **state) {
                 "nic=1 x 24GB/s, ib-hdr, latency=14us # one a node\n"
                 "device=a100-40, memory=40GB, fp32=19.5TFLOP/s, bandwidth=1555GB/s, launch=5us\n");
     words_write("short.machine", "nodes=4; node=2 x NVIDIA A100-SXM4-40GB\n");
-    words_write("odd.machine", "nodes=4; node=2 x Abacus 9000, pcie4; nic=1 x ib-hdr\n");
+    words_write("odd.machine", "nodes=4; node=2 x Abacus 9000, pcie4; nic=1 x ib-hdr\n"
+                               "device=Abacus 9000, memory=40GB, fp32=20TFLOP/s, bandwidth=1TB/s\n");
     words_write("l40s.machine", "nodes=4; node=2 x NVIDIA L40S, pcie4; nic=1 x ib-hdr\n");
     return 0;
 }

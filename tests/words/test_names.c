@@ -61,8 +61,62 @@ static void devices_say_whose_figures_they_take(void **state) {
               variants[i]);
         out_says(w, "no rows for %s: those of h100 assumed, scaled by data-sheet rates", variants[i]);
     }
-    hplan(w, 0, "simulate --net cnn --image 28 --strategy dp=1 --machine 'nodes=1; node=1 x rtx4090'");
-    out_says(w, "device \"rtx4090\" is unknown: a100-40 is assumed");
+}
+
+/* What a GPU of no data sheet holds is asked for; how fast it is may stay open, and then nearly everything is possible. */
+static void a_gpu_that_is_not_known_is_asked_for(void **state) {
+    words *w = *state;
+    static const char *const names[] = {"GeForce GTX 1080 Ti", "MI250X", "a1000",
+                                        "RTX A6000",           "A10G",   "NVIDIA H200 NVL"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hplan(w, 2, "simulate --net cnn --image 28 --strategy dp=2 --machine 'nodes=1; node=2 x %s'",
+              names[i]);
+        err_says(w, "\"%s\" is unknown.*device=%s, memory=...GB, fp32=...TFLOP/s, bandwidth=...GB/s",
+                 names[i], names[i]);
+        hplan(w, 0,
+              "simulate --net cnn --image 28 --strategy dp=2 --json --out x.db --machine 'nodes=1; node=2 x "
+              "%s; "
+              "device=%s, memory=11GB'",
+              names[i], names[i]);
+        /* the fastest of the data sheets has some twenty times the rates of the slowest */
+        assert_true(words_number(w, "candidates/0/step_high_s") >
+                    20 * words_number(w, "candidates/0/step_s"));
+        hplan(w, 0, "why x.db dp=1 --json"); /* the plan keeps that nothing was known */
+        assert_true(words_number(w, "asked/step_high_s") > 20 * words_number(w, "asked/step_s"));
+    }
+    hplan(w, 0,
+          "simulate --net resnet50 --batch 16 --strategy dp=2 --machine 'nodes=1; node=2 x foo; device=foo, "
+          "memory=11GB'");
+    out_says(w, "device \"foo\" is unknown: .*the least");
+    out_says(w, "pcie of");
+    out_lacks(w, "nvlink of");
+    hplan(w, 0,
+          "simulate --net cnn --image 28 --strategy dp=1 --machine 'nodes=1; node=1 x foo; device=foo, "
+          "memory=11GB, "
+          "fp32=11TFLOP/s, bandwidth=484GB/s'");
+    out_lacks(w, "the least");
+}
+
+/* like=CLASS is followed, however it is written, or there is no such class. */
+static void whom_a_device_is_like_is_followed_or_refused(void **state) {
+    words *w = *state;
+    double step_s[3];
+    static const char *const classes[] = {"a100-40", "a10", "A10"};
+    for (int i = 0; i < 3; i++) {
+        hplan(w, 0,
+              "simulate --net vit-b16 --image 224 --strategy dp=1 --json --machine 'nodes=1; node=1 x foo; "
+              "device=foo, "
+              "memory=24GB, fp32=31TFLOP/s, fp16=125TFLOP/s, bandwidth=600GB/s, like=%s'",
+              classes[i]);
+        step_s[i] = words_number(w, "candidates/0/step_s");
+    }
+    near_to(step_s[1], step_s[2], 1e-9);
+    near_to(step_s[1], step_s[0], 0.2); /* whose rows those are; A10s have fewer multiprocessors */
+    hplan(w, 65,
+          "simulate --net cnn --image 28 --strategy dp=1 --machine 'nodes=1; node=1 x foo; device=foo, "
+          "memory=24GB, "
+          "fp32=31TFLOP/s, bandwidth=600GB/s, like=nonsense'");
+    err_says(w, "like=nonsense: no cost table has rows");
 }
 
 /* 5 is one of 5 % and of 500 %. */
@@ -95,6 +149,8 @@ int main(void) {
                                        cmocka_unit_test(machines_are_found_by_their_devices),
                                        cmocka_unit_test(strategies_are_found_by_their_names_elsewhere),
                                        cmocka_unit_test(devices_say_whose_figures_they_take),
+                                       cmocka_unit_test(a_gpu_that_is_not_known_is_asked_for),
+                                       cmocka_unit_test(whom_a_device_is_like_is_followed_or_refused),
                                        cmocka_unit_test(a_bare_limit_above_one_is_ambiguous),
                                        cmocka_unit_test(a_short_option_helps)};
     return cmocka_run_group_tests(tests, words_open, words_close);

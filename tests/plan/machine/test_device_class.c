@@ -94,6 +94,9 @@ static void other_names_are_unknown(void **state) {
                                         "NVIDIA GeForce RTX 3080",
                                         "PCIe",
                                         "NVIDIA A1000",
+                                        "NVIDIA H200 NVL",
+                                        "NVIDIA A100-SXM4-40GB Ti",
+                                        "NVIDIA L4 Laptop GPU",
                                         "cpu",
                                         "NVIDIA A100-SXM4-40GB MIG 1g.5gb"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

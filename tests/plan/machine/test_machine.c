@@ -287,19 +287,6 @@ static void links_may_be_named(void **state) {
     assert_string_equal(parsed(NODES "v100-16; nic=1 x 400Gb/s").inter.name, "ib-ndr");
 }
 
-/* An unknown device is a device like one that is known, which is said; its other rates follow what is given. */
-static void an_unknown_device_is_said_with_the_one_assumed(void **state) {
-    (void)state;
-    const hp_machine m = parsed(NODES "Abacus 9000; device=Abacus 9000, fp32=39TFLOP/s");
-    assert_string_equal(m.device.name, "abacus-9000");
-    assert_non_null(strstr(m.assumed, "\"Abacus 9000\" is unknown"));
-    const hp_gpu_model *like = hp_gpu_model_nearest(&(hp_device_class){.flops_per_s = 39e12});
-    assert_non_null(strstr(m.assumed, like->device.name));
-    assert_true(fabs(m.device.bf16_flops_per_s / m.device.flops_per_s * like->device.flops_per_s /
-                         like->device.bf16_flops_per_s -
-                     1) < 1e-9);
-}
-
 static void machines_may_be_large(void **state) {
     (void)state;
     const hp_machine m = parsed("nodes=131072; node=8 x h200");
@@ -473,7 +460,6 @@ int main(void) {
         cmocka_unit_test(a_name_and_two_counts_are_a_machine),
         cmocka_unit_test(what_is_given_wins),
         cmocka_unit_test(links_may_be_named),
-        cmocka_unit_test(an_unknown_device_is_said_with_the_one_assumed),
         cmocka_unit_test(machines_may_be_large),
         cmocka_unit_test(a_change_changes_what_it_names),
         cmocka_unit_test(damaged_text_is_a_machine_or_refused),
