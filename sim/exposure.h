@@ -18,12 +18,23 @@ enum {
 typedef struct hp_exposure {
     float share[HP_COST_KINDS];  /* of the step; sums to 1 */
     float error[HP_COST_ERRORS]; /* of the step: share x relative standard error of what it is made of */
+    float sheet
+        [HP_COST_KINDS]; /* of the step: what rests on data sheets, or on rates of another class of devices */
+    float guess[HP_COST_KINDS]; /* and what on guesses, among them tasks that were measured on others */
 } hp_exposure;
 
 /* Of a step of the program in which `role` has most to do. A wait has the errors of its messages; idle time is what
  * others compute, or wait for. */
 void hp_exposure_of(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g, int role,
                     const hp_sim_result *r, hp_exposure *out);
+
+/* A kind of task, and the part of the step that it takes of which nothing was measured or published. */
+typedef struct hp_unmeasured {
+    char task[32]; /* "bwd attention", "gradient all-reduce" */
+    double guess, sheet;
+} hp_unmeasured;
+/* Those of at least `least` of the step, the greatest first; returns how many. */
+int hp_exposure_unmeasured(const hp_exposure *x, double least, hp_unmeasured out[HP_COST_KINDS]);
 
 /* Variance of the logarithm of the step by the errors of its costs: kinds are independent, within a kind all is too
  * high or all too low. */

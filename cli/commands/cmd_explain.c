@@ -9,6 +9,7 @@
 #include "plan/program/print.h"
 #include "plan/program/traffic.h"
 #include "sim/codec_gain.h"
+#include "sim/search/conditions.h"
 
 #include <string.h>
 
@@ -114,7 +115,7 @@ static void print_batch(const hp_program *p) {
         printf("%s%lld", i ? "+" : " on replicas of ", (long long)p->share[i]);
 }
 
-static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
+static void print_header(const hp_plan *plan, const hp_cost_table *costs, const hp_exposure *exposure) {
     char from[COSTS_TEXT];
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
     const hp_program *p = plan->program;
@@ -127,6 +128,7 @@ static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
            cli_plain(plan->machine.name, machine, sizeof machine), plan->device->name,
            hp_format_seconds(plan->step_s, step));
     printf("costs: %s\n", costs_text(costs, from));
+    costs_print_unmeasured("", exposure);
     for (int v = 0; v < explain_stages(plan); v++) {
         const explain_stage s = explain_stage_of(plan, v);
         print_stage(plan, &s);
@@ -142,9 +144,10 @@ static void print_header(const hp_plan *plan, const hp_cost_table *costs) {
     print_codecs(plan, costs);
 }
 
-static void print_roles(const hp_plan *plan, const hp_cost_table *costs, int only) {
+static void print_roles(const hp_plan *plan, const hp_cost_table *costs, const hp_exposure *exposure,
+                        int only) {
     const hp_program *p = plan->program;
-    print_header(plan, costs);
+    print_header(plan, costs, exposure);
     for (int r = 0; r < p->n_role; r++) {
         if (only >= 0 && r != only) continue;
         char place[256];
@@ -153,6 +156,17 @@ static void print_roles(const hp_plan *plan, const hp_cost_table *costs, int onl
         printf(": %s\n", explain_place(plan, r, place, sizeof place));
         hp_program_print(stdout, p, plan->graph, r);
     }
+}
+
+/* What the step rests on, under the conditions that it was predicted with. */
+static hp_status find_exposure(frame *f, const hp_plan *plan, hp_exposure *exposure, hp_error *err) {
+    hp_eval_setup setup;
+    hp_evaluation v = {.reject = {0}};
+    HP_TRY(hp_conditions_read(f->arena, &f->db, plan, &setup, err));
+    hp_eval *e = hp_eval_new(f->arena, &setup);
+    HP_TRY(hp_eval_program(e, f->arena, plan->program, &plan->strategy, &v, err));
+    *exposure = v.exposure;
+    return HP_OK;
 }
 
 static hp_status explain(frame *f, hp_error *err) {
@@ -165,11 +179,18 @@ static hp_status explain(frame *f, hp_error *err) {
     if (o->rank_text)
         HP_TRY(hp_parse_int(o->rank_text, "--rank", 0, hp_program_ranks(plan.program) - 1, &rank, err));
     const int role = rank < 0 ? -1 : (int)(rank % plan.program->n_role);
-    if (o->json) return cli_print_json(explain_json(&plan, role), err);
-    if (o->dot)
+    if (o->dot) {
         hp_program_dot(stdout, plan.program, plan.graph);
-    else
-        print_roles(&plan, costs, role);
+        return cli_finish_stdout(err);
+    }
+    hp_exposure exposure;
+    HP_TRY(find_exposure(f, &plan, &exposure, err));
+    if (o->json) {
+        json_t *all = explain_json(&plan, role);
+        json_object_set_new(all, "unmeasured", costs_unmeasured_json(&exposure));
+        return cli_print_json(all, err);
+    }
+    print_roles(&plan, costs, &exposure, role);
     return cli_finish_stdout(err);
 }
 

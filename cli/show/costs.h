@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "costmodels/table.h"
+#include "sim/exposure.h"
 
 enum { COSTS_TEXT = 320 };
 /* "local.cost of 2026-11-22 (AMD EPYC 7763 64-Core Processor)", without control characters. */
@@ -14,5 +15,11 @@ static inline const char *costs_text(const hp_cost_table *t, char out[COSTS_TEXT
              *processor ? ")" : "");
     return cli_plain(raw, out, COSTS_TEXT);
 }
+
+/* Of a prediction, the kinds of task that rest on guesses or on rates of others, and their part of the step: a line each, begun by
+ * `head` ("number 1: "), none where there are none. */
+void costs_print_unmeasured(const char *head, const hp_exposure *x);
+/* [{"task", "guess", "datasheet"}], fractions of the step. */
+json_t *costs_unmeasured_json(const hp_exposure *x);
 
 #endif

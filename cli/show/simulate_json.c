@@ -1,5 +1,6 @@
 /* simulate_json.c - the result of `simulate` as one JSON object. */
 #include "cli/options/simulate.h"
+#include "cli/show/costs.h"
 #include "plan/graph/optimizer.h"
 
 static json_t *candidate_json(const hp_evaluation *e, int rank) {
@@ -10,7 +11,7 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
     return json_pack(
         "{s:i, s:s, s:i, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:b, "
         "s:s, s:s,"
-        " s:s}",
+        " s:s, s:o}",
         "rank", rank, "strategy", c->strategy, "gpus", c->gpus, "step_s", c->step_s, "step_low_s",
         cli_json_known(c->step_low_s), "step_high_s", cli_json_known(c->step_high_s), "step_quiet_s",
         cli_json_known(c->step_quiet_s), "measured_s", cli_json_known(c->measured_s), "measured_low_s",
@@ -19,7 +20,7 @@ static json_t *candidate_json(const hp_evaluation *e, int rank) {
         c->images_per_s, "memory_bytes", (json_int_t)c->memory_bytes, "memory_by_rank", memory, "bubble",
         c->bubble, "exposed_comm", c->exposed_comm, "comm_bytes", (json_int_t)c->comm_bytes, "measured_share",
         c->measured_share, "tie", c->tie, "bound_by", e->bound_by, "note", c->note, "prec",
-        hp_prec_names[e->strategy.prec]);
+        hp_prec_names[e->strategy.prec], "unmeasured", costs_unmeasured_json(&e->exposure));
 }
 
 static json_t *open_json(const hp_open_strategy *o) {

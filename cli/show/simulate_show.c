@@ -1,5 +1,6 @@
 /* simulate_show.c - what `simulate` prints around its table. */
 #include "cli/options/simulate.h"
+#include "cli/show/costs.h"
 #include "plan/graph/optimizer.h"
 
 #include "plan/base/units.h"
@@ -94,7 +95,10 @@ bool simulate_unmeasured(const hp_candidate *c) {
 static void print_notes(const simulate_setup *s, const simulate_found *f) {
     char zero[200];
     const hp_candidate *best = &f->list[f->chosen].figures;
+    char head[32];
     print_certainty(f);
+    snprintf(head, sizeof head, "number %d: ", f->chosen + 1);
+    costs_print_unmeasured(head, &f->list[f->chosen].exposure);
     printf("number %d: %s\n", f->chosen + 1, best->note);
     if (hp_machine_mixed(&s->machine)) {
         char mix[400];

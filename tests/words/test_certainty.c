@@ -51,6 +51,48 @@ static void what_was_measured_of_others_is_not_this(void **state) {
     out_lacks(w, "^next: hplan calibrate"); /* it is not here */
 }
 
+/* The part of the step by tasks of that name, of which nothing was measured; 0: it is not in the list. */
+static double unmeasured(words *w, const char *list, const char *task) {
+    json_t *tasks = words_at(w, list);
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        const json_t *one = json_array_get(tasks, i);
+        if (!task || strcmp(json_string_value(json_object_get(one, "task")), task) == 0)
+            return json_number_value(json_object_get(one, "guess")) +
+                   json_number_value(json_object_get(one, "datasheet"));
+    }
+    return 0;
+}
+
+/* What rests on a guess is named, with its part of the step; what was measured is not. The plan knows it too. */
+static void what_nobody_measured_is_named(void **state) {
+    words *w = *state;
+    static const char simulate[] =
+        "simulate --net resnet18 --image 64 --batch 4 --machine local --strategy dp=1";
+    hplan(w, 0, "%s --out guess.db", simulate);
+    out_says(w, "^number 1: 100%% of the step by guesses: .*(fwd|bwd) conv [0-9]+%%");
+    hplan(w, 0, "explain guess.db");
+    out_says(w, "^100%% of the step by guesses: .*(fwd|bwd) conv [0-9]+%%");
+    hplan(w, 0, "%s --json", simulate);
+    const double guessed = unmeasured(w, "candidates/0/unmeasured", "fwd conv");
+    assert_true(guessed > 0);
+    hplan(w, 0, "explain guess.db --json");
+    near_to(unmeasured(w, "unmeasured", "fwd conv"), guessed, 1e-6);
+    words_write(
+        "conv.cost", "%s",
+        "hplan-cost 2\nmachine local\ndate 2026-01-02\n"
+        "fit cpu fwd.conv f32 | measured 0.1 9 | launch:0 flops:7e11 bytes:0 bytes_least:1 bytes_most:1e12 "
+        "intensity_least:0.01 intensity_most:1e6 fastest:1e12\n");
+    hplan(w, 0, "%s --cost conv.cost --json", simulate);
+    double sum = words_number(w, "candidates/0/measured_share");
+    assert_true(sum > 0.005); /* some of the convolutions are within it */
+    for (size_t i = 0; i < json_array_size(words_at(w, "candidates/0/unmeasured")); i++) {
+        char one[48];
+        snprintf(one, sizeof one, "candidates/0/unmeasured/%d/guess", (int)i);
+        sum += words_number(w, one);
+    }
+    near_to(sum, 1, 0.01); /* on one rank nothing is published of local machines, and nobody waits */
+}
+
 /* Runs of this machine, of which so many of 20 were inside their intervals. */
 static void write_ledger(int inside) {
     char here[128], path[600];
@@ -168,6 +210,7 @@ static void threads_that_do_nothing_say_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_interval_is_nonsense),
                                        cmocka_unit_test(what_was_measured_of_others_is_not_this),
+                                       cmocka_unit_test(what_nobody_measured_is_named),
                                        cmocka_unit_test(a_ledger_that_covers_little_is_not_ok),
                                        cmocka_unit_test(threads_that_do_nothing_say_so),
                                        cmocka_unit_test(layers_that_stay_real_are_named),
