@@ -2,6 +2,7 @@
 #include "sim/memory/eager.h"
 
 #include "plan/graph/optimizer.h"
+#include "plan/program/operands.h"
 #include "sim/interp.h"
 #include "sim/memory/eager_store.h"
 
@@ -189,13 +190,23 @@ static int64_t of_loss(const walk *w, const hp_task *t) {
     return dx ? 3 * hp_dtype_bytes(HP_F32) * hp_box_elems(&x->box) - dx->bytes : 0;
 }
 
+/* Of a convolution's task: its input or that one's gradient, and its output or that one's. */
+static double workspace(const walk *w, const hp_task *t) {
+    const bool forward = t->op == HP_TASK_FWD, weights = t->op == HP_TASK_BWDW;
+    if (!forward && !weights && t->op != HP_TASK_BWD) return 0;
+    const hp_layer *l = &w->g->layer[t->layer];
+    const hp_buffer *y = operand(w, t, 0), *x = operand(w, t, weights ? 1 : forward ? 2 : 3 + l->n_in);
+    return x ? hp_eager_workspace(&w->store, t->layer, &x->box, &y->box) : 0;
+}
+
 /* Beside what is kept, while the task runs. */
 static int64_t passing(const walk *w, const hp_task *t) {
     const hp_buffer *y = operand(w, t, 0);
     if (t->op == HP_TASK_LOSS) return of_loss(w, t);
-    if (t->op == HP_TASK_FWD) return (int64_t)hp_eager_scores_of(&w->store, t->layer, &y->box).forward;
-    if (t->op != HP_TASK_BWD) return 0;
-    return (int64_t)hp_eager_scores_of(&w->store, t->layer, &y->box).backward + second_gradient(w, t);
+    if (!hp_task_is_layer(t)) return 0;
+    const hp_eager_scores s = hp_eager_scores_of(&w->store, t->layer, &y->box);
+    const double scores = t->op == HP_TASK_FWD ? s.forward : t->op == HP_TASK_BWD ? s.backward : 0;
+    return (int64_t)(scores + workspace(w, t)) + second_gradient(w, t);
 }
 
 static void step(walk *w, int task) {

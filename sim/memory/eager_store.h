@@ -32,6 +32,10 @@ hp_eager_scores hp_eager_scores_of(const hp_eager_store *s, int layer, const hp_
 /* Bytes of masks of the layer's dropout, which the framework's networks have where the graph has none. */
 double hp_eager_mask(const hp_eager_store *s, int layer, const hp_box *out);
 
+/* Bytes of the workspace of a convolution between these boxes, either way: in 16 bits kernels for matrix units want channels last,
+ * and cuDNN turns both maps there (nchwToNhwc, nhwcToNchw), as costmodels/framework counts their time. */
+double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, const hp_box *out);
+
 /* Bytes of casts of a role's parameters that products read. `place`: per parameter. */
 double hp_eager_casts(const hp_eager_store *s, const hp_param_place *place);
 

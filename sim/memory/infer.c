@@ -51,6 +51,11 @@ static void forward(infer *w, int task) {
     w->now -= (int64_t)s.forward;
     add(w, bytes);
     w->now -= (int64_t)s.kept;
+    const int64_t workspace =
+        x < 0 ? 0
+              : (int64_t)hp_eager_workspace(&w->store, t->layer, &w->r->buffer[x].box, &w->r->buffer[y].box);
+    add(w, workspace);
+    w->now -= workspace;
     if (x != y && ends(w, x, task)) let_go(w, x);
     for (int i = fused(w, &w->g->layer[t->layer]); i > 0; i--) {
         add(w, bytes);

@@ -53,7 +53,7 @@ static void what_was_measured_of_others_is_not_this(void **state) {
 
 /* The part of the step by tasks of that name, of which nothing was measured; 0: it is not in the list. */
 static double unmeasured(words *w, const char *list, const char *task) {
-    json_t *tasks = words_at(w, list);
+    json_t *tasks = words_at(w, "%s", list);
     for (size_t i = 0; i < json_array_size(tasks); i++) {
         const json_t *one = json_array_get(tasks, i);
         if (!task || strcmp(json_string_value(json_object_get(one, "task")), task) == 0)
@@ -85,11 +85,8 @@ static void what_nobody_measured_is_named(void **state) {
     hplan(w, 0, "%s --cost conv.cost --json", simulate);
     double sum = words_number(w, "candidates/0/measured_share");
     assert_true(sum > 0.005); /* some of the convolutions are within it */
-    for (size_t i = 0; i < json_array_size(words_at(w, "candidates/0/unmeasured")); i++) {
-        char one[48];
-        snprintf(one, sizeof one, "candidates/0/unmeasured/%d/guess", (int)i);
-        sum += words_number(w, one);
-    }
+    for (size_t i = 0; i < json_array_size(words_at(w, "candidates/0/unmeasured")); i++)
+        sum += words_number(w, "candidates/0/unmeasured/%d/guess", (int)i);
     near_to(sum, 1, 0.01); /* on one rank nothing is published of local machines, and nobody waits */
 }
 
