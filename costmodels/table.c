@@ -162,12 +162,14 @@ static bool has_class(const hp_cost_table *t, const char *class) {
 
 const hp_row *hp_row_of_class(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
                               const char *key) {
-    enum { MOST_LIKE = 4 }; /* "rtx-5090" is like "rtx-pro-6000", that like "l40s", that like "a100-40" */
     const hp_cost_table here = {.n = t->n, .row = t->row};
     const hp_row *own = hp_rows_find(&here, kind, d->name, key);
     if (own && strcmp(own->class, "*") != 0) return own;
-    const char *like = d->like;
-    for (int step = 0; step < MOST_LIKE && *like; step++, like = hp_device_class_like(like)) {
+    const char *
+        like = d->like,
+       *before =
+           ""; /* "rtx-5090" is like "rtx-pro-6000", that like "l40s", that like "a100-40", which is like itself */
+    for (; *like && strcmp(like, before) != 0; before = like, like = hp_device_class_like(like)) {
         const hp_row *row = hp_rows_find(&here, kind, like, key);
         if (row && strcmp(row->class, "*") != 0) return row;
     }

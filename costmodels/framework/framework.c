@@ -47,10 +47,12 @@ static const double EAGER_MODULE_S = 59e-6;
 /* What modules of Python start, in any layout. */
 #define PYTORCH                                                                                              \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S,                                              \
-    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .winograd = true, .autocast = true, .blocks = true
+    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .winograd = true, .autocast = true,          \
+    .blocks = true
 /* Of 1.x, attention on scores that are stored. */
-#define STORED_SCORES .score_passes = {4, 7}, .score_passes_autocast = {12, 16}, .head_copies = 4, .stores_scores = true
-#define CONTIGUOUS    .layout = "channels first", .channels_first = true, .norm_blocks = true
+#define STORED_SCORES                                                                                        \
+    .score_passes = {4, 7}, .score_passes_autocast = {12, 16}, .head_copies = 4, .stores_scores = true
+#define CONTIGUOUS .layout = "channels first", .channels_first = true, .norm_blocks = true
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
@@ -66,8 +68,9 @@ static const double EAGER_MODULE_S = 59e-6;
     "byte, bmm reads them; backward their gradients. Bias, GELU, dropout and additions are fused, one "      \
     "kernel updates all parameters (apex). Host times as of PyTorch."
 #define MEGATRON                                                                                             \
-    .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true, .layout = "tokens by channels", .eager = true,                \
-    .context_bytes = LAZY_CONTEXT, .stores_scores = true, .blocks = true, .rows = {hp_rows_gpu_aware},                 \
+    .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true,                               \
+    .layout = "tokens by channels", .eager = true, .context_bytes = LAZY_CONTEXT, .stores_scores = true,     \
+    .blocks = true, .rows = {hp_rows_gpu_aware},                                                             \
     .drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
 
 const hp_framework hp_frameworks[] = {

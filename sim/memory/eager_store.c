@@ -84,7 +84,7 @@ double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, 
     const hp_layer *l = &s->g->layer[layer];
     const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(s->g, l);
     if (!map || !s->casts || !s->f->channels_first) return 0;
-    return (double)(hp_box_elems(in) + hp_box_elems(out)) * hp_dtype_bytes(HP_F16);
+    return (double)(hp_box_elems(in) + (out ? hp_box_elems(out) : 0)) * hp_dtype_bytes(HP_F16);
 }
 
 /* --- parameters --- */

@@ -33,7 +33,8 @@ hp_eager_scores hp_eager_scores_of(const hp_eager_store *s, int layer, const hp_
 double hp_eager_mask(const hp_eager_store *s, int layer, const hp_box *out);
 
 /* Bytes of the workspace of a convolution between these boxes, either way: in 16 bits kernels for matrix units want channels last,
- * and cuDNN turns both maps there (nchwToNhwc, nhwcToNchw), as costmodels/framework counts their time. */
+ * and cuDNN turns both maps there (nchwToNhwc, nhwcToNchw), as costmodels/framework counts their time. out: NULL: in inference
+ * results are written as they stay (VGG-16 of 1024 images runs in 24 GB: timm's results). */
 double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, const hp_box *out);
 
 /* Bytes of casts of a role's parameters that products read. `place`: per parameter. */

@@ -52,8 +52,7 @@ static void forward(infer *w, int task) {
     add(w, bytes);
     w->now -= (int64_t)s.kept;
     const int64_t workspace =
-        x < 0 ? 0
-              : (int64_t)hp_eager_workspace(&w->store, t->layer, &w->r->buffer[x].box, &w->r->buffer[y].box);
+        x < 0 ? 0 : (int64_t)hp_eager_workspace(&w->store, t->layer, &w->r->buffer[x].box, NULL);
     add(w, workspace);
     w->now -= workspace;
     if (x != y && ends(w, x, task)) let_go(w, x);

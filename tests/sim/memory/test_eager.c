@@ -149,16 +149,16 @@ static void inference_holds_two_maps_of_scores(void **state) {
 }
 
 /* Of a bottleneck of ResNet-v2, in maps of 64 channels in 16 bits: the block's input, which waits for the addition; a convolution's
- * input of 64 channels and output of 16, and both once more in its workspace, channels last: 1 + 2 (1 + 1/4). Without that the
- * input, its norm, and that one's activation. */
-static void a_workspace_holds_both_maps_once_more(void **state) {
+ * input of 64 channels, once more in its workspace, channels last, and output of 16: 1 + 2 + 1/4. Without that the input, its
+ * norm, and that one's activation. */
+static void a_workspace_holds_the_input_once_more(void **state) {
     (void)state;
     const world w = lowered("resnet-v2-110", 256, 2, HP_PREC_FP16, HP_MODE_INFER);
     hp_framework last = *named("pytorch-1.13");
     last.channels_first = false;
     const double map = 2.0 * 64 * 256 * 256 * 2, labels = 2 * 4;
     near((double)hp_eager_infer_bytes(w.p, w.g, &last, 0), 3 * map + labels);
-    near((double)hp_eager_infer_bytes(w.p, w.g, named("pytorch-1.13"), 0), 3.5 * map + labels);
+    near((double)hp_eager_infer_bytes(w.p, w.g, named("pytorch-1.13"), 0), 3.25 * map + labels);
     hp_arena_free(w.arena);
 }
 
@@ -199,6 +199,20 @@ static void what_ran_fits_and_what_ran_out_does_not(void **state) {
         }
 }
 
+/* Its benchmark of inference there, PyTorch 1.13: batches of 1024, the largest that it tried. */
+static void what_was_inferred_fits(void **state) {
+    (void)state;
+    static const char *const nets[] = {"vgg16",      "vgg19", "resnet101", "swin-b", "vit:24,1024,16,16",
+                                       "densenet121"};
+    const hp_framework *f = named("pytorch-1.13");
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        const world w = lowered(nets[i], 224, 1024, HP_PREC_FP16, HP_MODE_INFER);
+        const double bytes = (double)hp_eager_infer_bytes(w.p, w.g, f, 0) + f->context_bytes;
+        if (bytes > 24e9) fail_msg("%s: %g GB", nets[i], bytes * 1e-9);
+        hp_arena_free(w.arena);
+    }
+}
+
 /* CUDACachingAllocator: blocks of 512 bytes; from 10 MiB on segments of whole 2 MiB. */
 static void allocations_come_in_blocks(void **state) {
     (void)state;
@@ -225,7 +239,8 @@ int main(void) {
         cmocka_unit_test(pytorch_keeps_what_autograd_saves),
         cmocka_unit_test(logits_come_in_fours),
         cmocka_unit_test(inference_holds_two_maps_of_scores),
-        cmocka_unit_test(a_workspace_holds_both_maps_once_more),
+        cmocka_unit_test(what_was_inferred_fits),
+        cmocka_unit_test(a_workspace_holds_the_input_once_more),
         cmocka_unit_test(windows_have_the_scores_of_their_own_keys),
         cmocka_unit_test(what_ran_fits_and_what_ran_out_does_not),
         cmocka_unit_test(allocations_come_in_blocks),
