@@ -41,6 +41,20 @@ typedef struct hp_uplinks {
 double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l,
                              const hp_uplinks *up, double bytes);
 
+/* --- comm_rows.c: what was measured of a collective */
+typedef struct hp_collective_rows {
+    const hp_row *row[2]; /* of so many ranks each; the same row where it is of just as many */
+    int32_t ranks[2];
+    double weight;  /* of the second, the rest is the first's */
+    double stretch; /* bytes over the rows' link that take as long as one here */
+    bool borrowed;  /* from another class of link */
+} hp_collective_rows;
+/* False: nothing was measured of such a collective. */
+bool hp_collective_rows_find(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                             hp_collective_rows *out);
+/* Do hplan's own steps run on it? */
+bool hp_wire_has_steps(hp_wire by);
+
 /* --- comm_library.c: the best that a library could do */
 double hp_library_seconds(const hp_collective_case *c, const hp_two_lines *l, const hp_uplinks *up,
                           double bytes);

@@ -149,12 +149,14 @@ const char *hp_cost_processor(const hp_cost_table *t) {
     return t->processor;
 }
 
-/* Rows that say how fast it is in general: how many multiprocessors it has is known of all, kernels of libraries of many. */
+/* Rows that say how fast it is in general: how many multiprocessors it has is known of all, kernels of libraries and
+ * collectives of some. */
 static bool has_class(const hp_cost_table *t, const char *class) {
     for (; t; t = t->base)
         for (int i = 0; i < t->n; i++) {
             const hp_row_kind kind = t->row[i].kind;
-            const bool special = kind == HP_ROW_UNITS || kind == HP_ROW_TILE || kind == HP_ROW_ATTEND;
+            const bool special = kind == HP_ROW_UNITS || kind == HP_ROW_TILE || kind == HP_ROW_ATTEND ||
+                                 kind == HP_ROW_COLLECTIVE;
             if (!special && strcmp(t->row[i].class, class) == 0) return true;
         }
     return false;

@@ -2,7 +2,7 @@
  * they deliver. */
 #include "cli/bench/bench_comm.h"
 
-#include "cli/bench/comm_run.h"
+#include "cli/bench/comm_predict.h"
 #include "cli/bench/comm_series.h"
 #include "cli/launch/hostfile.h"
 #include "cli/show/bench_comm_show.h"
@@ -18,7 +18,8 @@
 typedef struct options {
     const char *from, *to, *factor, *iterations, *warmup, *turns;
     const char *op, *backend, *gpus, *dtype, *reduction, *root, *mode, *hostfile, *launcher, *out;
-    bool json, spread;
+    const char *machine, *cost, *per_node;
+    bool json, spread, predict;
 } options;
 
 static const frame_option OPTIONS[] = {
@@ -45,6 +46,12 @@ static const frame_option OPTIONS[] = {
     {"verbose", 'v', NULL, offsetof(options, spread), 0, "min, median, p99 and max below each row"},
     {"hostfile", 0, "FILE", offsetof(options, hostfile), 0, "nodes, as mpirun reads them"},
     {"launcher", 0, "NAME", offsetof(options, launcher), 0, "mpirun or srun"},
+    {"predict", 0, NULL, offsetof(options, predict), 0,
+     "say what a machine would take, from its cost table; nothing runs"},
+    {"machine", 0, "NAME|FILE", offsetof(options, machine), 0, "the machine that --predict is for"},
+    {"cost", 0, "FILE", offsetof(options, cost), 0,
+     "the cost table of --predict (the machine's, or shipped)"},
+    {"ranks-per-node", 0, "N", offsetof(options, per_node), 0, "with --predict (a node's devices)"},
     {"out", 0, "FILE", offsetof(options, out), 0, "write there instead of to stdout"},
     {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object, with both modes"},
     {0}};
@@ -151,17 +158,63 @@ static hp_status write_file(const json_t *result, const char *mode, const option
     return hp_outfile_commit(&out, err);
 }
 
-static hp_status measure(hp_arena *arena, const comm_request *r, const char *mode, const options *o,
-                         hp_error *err) {
-    json_t *result = NULL;
-    hp_status s = comm_run(arena, r, &result, err);
-    if (s == HP_OK && o->out)
+static hp_status show_and_release(json_t *result, const char *mode, const options *o, hp_error *err) {
+    hp_status s = HP_OK;
+    if (o->out)
         s = write_file(result, mode, o, err);
-    else if (s == HP_OK && write_result(stdout, result, mode, o) != HP_OK)
+    else if (write_result(stdout, result, mode, o) != HP_OK)
         s = cli_finish_stdout(err);
     json_decref(result);
     return s;
 }
+
+/* --- predictions --- */
+
+/* What only a run has, or only a prediction. */
+static hp_status check_kind(const options *o, hp_error *err) {
+    const char *const of_run[][2] = {{o->iterations, "--iters"},  {o->warmup, "--warmup_iters"},
+                                     {o->turns, "--turns"},       {o->mode, "--mode"},
+                                     {o->hostfile, "--hostfile"}, {o->launcher, "--launcher"}},
+                      *const of_prediction[][2] = {
+                          {o->machine, "--machine"}, {o->cost, "--cost"}, {o->per_node, "--ranks-per-node"}};
+    for (size_t i = 0; o->predict && i < sizeof of_run / sizeof *of_run; i++)
+        if (of_run[i][0])
+            return hp_fail(err, HP_EUSAGE, "%s: with --predict nothing runs; leave it out", of_run[i][1]);
+    for (size_t i = 0; !o->predict && i < sizeof of_prediction / sizeof *of_prediction; i++)
+        if (of_prediction[i][0])
+            return hp_fail(err, HP_EUSAGE,
+                           "%s: what runs, runs here; add --predict to ask what a machine would take",
+                           of_prediction[i][1]);
+    return HP_OK;
+}
+
+static hp_status place_predicted(const options *o, const hp_machine *m, comm_request *r, hp_error *err) {
+    HP_TRY(parse_number(o->per_node, "--ranks-per-node", 1, 1 << 16, &r->per_node, err));
+    HP_TRY(comm_predict_place(m, r, err));
+    return parse_number(o->root, "--root", 0, r->ranks - 1, &r->root, err);
+}
+
+static hp_status predict(hp_arena *arena, const options *o, comm_request *r, hp_error *err) {
+    hp_machine m;
+    hp_cost_table *t = NULL;
+    json_t *result = NULL;
+    HP_TRY(hp_machine_load(o->machine ? o->machine : "local", &m, err));
+    if (*m.assumed) fprintf(stderr, "hplan: %.60s: assumed: %s\n", o->machine, m.assumed);
+    HP_TRY(hp_cost_load(arena, o->cost, &m, &t, err));
+    HP_TRY(place_predicted(o, &m, r, err));
+    const comm_where where = {.device = &hp_devices[m.device.is_cpu ? HP_DEVICE_CPU : HP_DEVICE_CUDA],
+                              .ranks = (int32_t)r->ranks,
+                              .root = (int32_t)r->root,
+                              .per_node = (int32_t)r->per_node};
+    const char *usual = m.device.is_cpu ? "auto" : hp_backend_names[HP_BACKEND_NCCL];
+    HP_TRY(comm_series_list(arena, &where, o->op ? o->op : "all", o->backend ? o->backend : usual, &r->series,
+                            err));
+    if (o->out) HP_TRY(hp_new_file_check(o->out, err));
+    comm_predict(t, &m, r, &result);
+    return show_and_release(result, "pipelined", o, err);
+}
+
+/* --- the command --- */
 
 static hp_status run(frame *f, hp_error *err) {
     static const char *const MODES[] = {"pipelined", "barriered"};
@@ -169,7 +222,10 @@ static hp_status run(frame *f, hp_error *err) {
     const char *mode = MODES[0];
     comm_request r;
     hp_here here;
+    json_t *result = NULL;
+    HP_TRY(check_kind(o, err));
     HP_TRY(parse(f->arena, o, &r, err));
+    if (o->predict) return predict(f->arena, o, &r, err);
     HP_TRY(parse_name(f->arena, o->mode, "--mode", MODES, 2, &mode, err));
     HP_TRY(hp_here_read(&hp_here_system, &here, err));
     HP_TRY(place_ranks(o, &here, &r, err));
@@ -181,7 +237,10 @@ static hp_status run(frame *f, hp_error *err) {
                             &r.series, err));
     HP_TRY(check_memory(&here, &r, err));
     if (o->out) HP_TRY(hp_new_file_check(o->out, err));
-    return measure(f->arena, &r, mode, o, err);
+    const hp_status status = comm_run(f->arena, &r, &result, err);
+    if (status == HP_OK) return show_and_release(result, mode, o, err);
+    json_decref(result);
+    return status;
 }
 
 int bench_comm(int argc, char **argv) {

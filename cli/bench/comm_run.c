@@ -40,8 +40,7 @@ static json_t *series_of(listener *l, const json_t *line) {
     return s;
 }
 
-/* Bytes per second, and as nccl-tests has them on the bus. */
-static void add_rates(json_t *times, const char *op, double bytes, int32_t ranks) {
+void comm_add_rates(json_t *times, const char *op, double bytes, int32_t ranks) {
     const int what = hp_collective_find(op);
     const double time_s = json_number_value(json_object_get(times, "time_s")),
                  rate = time_s > 0 ? bytes / time_s : 0;
@@ -71,8 +70,8 @@ static void add_row(listener *l, json_t *line) {
     const char *op = json_string_value(json_object_get(line, "op"));
     const double bytes = json_number_value(json_object_get(row, "bytes"));
     const char *chosen = chosen_by_rule(l->r, line, bytes);
-    add_rates(row, op, bytes, (int32_t)l->r->ranks);
-    add_rates(in_place, op, bytes, (int32_t)l->r->ranks);
+    comm_add_rates(row, op, bytes, (int32_t)l->r->ranks);
+    comm_add_rates(in_place, op, bytes, (int32_t)l->r->ranks);
     if (chosen) json_object_set_new(row, "algorithm", json_string(chosen));
     json_array_append(json_object_get(series_of(l, line), "rows"), row);
 }

@@ -19,4 +19,7 @@ typedef struct comm_request {
  * HP_EINTERNAL (an answer that is none). */
 hp_status comm_run(hp_arena *arena, const comm_request *r, json_t **result, hp_error *err);
 
+/* Adds to an object with `time_s` bytes per second, and as nccl-tests has them on the bus. */
+void comm_add_rates(json_t *times, const char *op, double bytes, int32_t ranks);
+
 #endif

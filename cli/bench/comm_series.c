@@ -26,6 +26,15 @@ static const char *op_name(int op) {
 
 /* --- operations --- */
 
+/* As nccl-tests writes them, too: "all_reduce". */
+static bool is_op(const char *word, const char *name) {
+    for (; *word && *name; word++) {
+        if (*word == '_') continue;
+        if (*word != *name++) return false;
+    }
+    return !*word && !*name;
+}
+
 static hp_status unknown_op(hp_arena *arena, const char *word, hp_error *err) {
     const char *names[OPS], *all = "";
     for (int op = 0; op < OPS; op++) {
@@ -44,8 +53,7 @@ static hp_status parse_ops(hp_arena *arena, const char *text, bool wanted[OPS], 
     for (int i = 0; i < l.n; i++) {
         bool found = false;
         for (int op = 0; op < OPS; op++)
-            if (strcmp(l.word[i], op_name(op)) == 0 || strcmp(l.word[i], "all") == 0)
-                wanted[op] = found = true;
+            if (is_op(l.word[i], op_name(op)) || strcmp(l.word[i], "all") == 0) wanted[op] = found = true;
         if (!found) return unknown_op(arena, l.word[i], err);
     }
     return HP_OK;

@@ -38,13 +38,19 @@ static const char *type_of(const char *dtype) {
 
 /* --- lines --- */
 
+static bool is_predicted(const json_t *result) {
+    return json_is_true(json_object_get(result, "predicted"));
+}
+
 static void print_ranks(FILE *out, const json_t *result) {
     const json_t *hosts = json_object_get(result, "hosts"), *pids = json_object_get(result, "pids");
+    const size_t on_node = is_predicted(result) ? (size_t)number(result, "per_node") : 1;
     fprintf(out, "# Using devices\n");
     for (size_t r = 0; r < json_array_size(hosts); r++)
-        fprintf(out, "#  Rank %2zu Group  0 Pid %6lld on %10s device  0 [0x00] CPU\n", r,
+        fprintf(out, "#  Rank %2zu Group  0 Pid %6lld on %10s device %2zu [0x00] %s\n", r,
                 (long long)json_integer_value(json_array_get(pids, r)),
-                json_string_value(json_array_get(hosts, r)));
+                json_string_value(json_array_get(hosts, r)), r % on_node,
+                is_predicted(result) ? text(result, "device") : "CPU");
 }
 
 static void print_title(FILE *out) {
@@ -56,18 +62,26 @@ static void print_title(FILE *out) {
     fprintf(out, "\n");
 }
 
+/* Whose times these are. */
+static void print_way(FILE *out, const json_t *result, const json_t *series, const char *backend) {
+    const bool pipelined = strcmp(text(series, "mode"), "pipelined") == 0;
+    fprintf(out, "# back end %s, %s; ", backend, text(series, "mode"));
+    if (is_predicted(result))
+        fprintf(out, "predicted for machine %s by %s, nothing ran\n", text(result, "machine"),
+                text(result, "table"));
+    else
+        fprintf(out, "medians of %lld turns of %lld iterations, %s, in turn with the other back ends\n",
+                (long long)number(result, "turns"), (long long)number(result, "iterations"),
+                pipelined ? "until the last rank ends" : "means over ranks");
+}
+
 static void print_head(FILE *out, const json_t *result, const json_t *series, const char *backend) {
     const json_t *rows = json_object_get(series, "rows"),
                  *last = json_array_get(rows, json_array_size(rows) - 1);
     fprintf(out, "# Collective test starting: %s_perf\n", program_of(text(series, "op")));
     fprintf(out, "# hplan bench comm %s, %s, %lld ranks\n", hp_version(), text(result, "library"),
             (long long)number(result, "ranks"));
-    const bool pipelined = strcmp(text(series, "mode"), "pipelined") == 0;
-    fprintf(
-        out,
-        "# back end %s, %s; medians of %lld turns of %lld iterations, %s, in turn with the other back ends\n",
-        backend, text(series, "mode"), (long long)number(result, "turns"),
-        (long long)number(result, "iterations"), pipelined ? "until the last rank ends" : "means over ranks");
+    print_way(out, result, series, backend);
     fprintf(out,
             "# nThread 1 nGpus 1 minBytes %lld maxBytes %lld step: %lld(factor) warmup iters: %lld iters: "
             "%lld agg "
@@ -88,6 +102,11 @@ static void print_times(FILE *out, const json_t *times) {
 }
 
 /* A comment, which readers of tables pass over. */
+static void print_interval(FILE *out, const json_t *times) {
+    fprintf(out, "#   interval %.2f to %.2f us, %s\n", 1e6 * number(times, "low_s"),
+            1e6 * number(times, "high_s"), text(times, "source"));
+}
+
 static void print_spread(FILE *out, const char *place, const json_t *times) {
     fprintf(out, "#   %-12s min %.2f  median %.2f  p99 %.2f  max %.2f us\n", place,
             1e6 * number(times, "min_s"), 1e6 * number(times, "median_s"), 1e6 * number(times, "p99_s"),
@@ -107,13 +126,14 @@ static void print_row(FILE *out, const json_t *result, const json_t *series, con
     print_times(out, row);
     print_times(out, json_object_get(row, "in_place"));
     fprintf(out, "\n");
-    if (!spread) return;
+    if (spread && is_predicted(result)) print_interval(out, row);
+    if (!spread || is_predicted(result)) return;
     print_spread(out, "out-of-place", row);
     print_spread(out, "in-place", json_object_get(row, "in_place"));
 }
 
 /* nccl-tests' mean over all times of the table. */
-static void print_average(FILE *out, const json_t *rows) {
+static void print_average(FILE *out, const json_t *rows, bool predicted) {
     double sum = 0, wrong = 0;
     size_t i;
     const json_t *row;
@@ -122,8 +142,8 @@ static void print_average(FILE *out, const json_t *rows) {
         sum += number(row, "busbw") + number(in, "busbw");
         wrong += number(row, "wrong") + number(in, "wrong");
     }
-    fprintf(out, "# Out of bounds values : %.0f %s\n# Avg bus bandwidth    : %g\n#\n", wrong,
-            wrong > 0 ? "FAILED" : "OK", i > 0 ? 1e-9 * sum / (2 * (double)i) : 0);
+    if (!predicted) fprintf(out, "# Out of bounds values : %.0f %s\n", wrong, wrong > 0 ? "FAILED" : "OK");
+    fprintf(out, "# Avg bus bandwidth    : %g\n#\n", i > 0 ? 1e-9 * sum / (2 * (double)i) : 0);
 }
 
 static void print_series(FILE *out, const json_t *result, const json_t *series, bool spread) {
@@ -134,7 +154,7 @@ static void print_series(FILE *out, const json_t *result, const json_t *series, 
     print_head(out, result, series, backend);
     for (size_t i = 0; i < json_array_size(rows); i++)
         print_row(out, result, series, json_array_get(rows, i), spread);
-    print_average(out, rows);
+    print_average(out, rows, is_predicted(result));
     fprintf(out, "# Collective test concluded: %s_perf\n#\n", program_of(text(series, "op")));
 }
 
@@ -161,5 +181,5 @@ void bench_comm_print(FILE *out, const json_t *result, const char *mode, bool sp
     json_array_foreach(json_object_get(result, "series"), i, series) {
         if (strcmp(text(series, "mode"), mode) == 0) print_series(out, result, series, spread);
     }
-    print_machine(out, result);
+    if (!is_predicted(result)) print_machine(out, result);
 }

@@ -137,6 +137,7 @@ hp_status hp_import_add(hp_import *i, double bytes, double seconds, hp_error *er
     HP_TRY(hp_import_ranks(i, &p.call.ranks, &p.call.per_node, err));
     HP_TRY(check_algorithm(i, err));
     p.seconds = seconds;
+    p.predicted = strcmp(i->s.library, "predicted") == 0;
     p.call.by = i->s.by;
     p.call.what =
         i->s.op == IMPORT_MESSAGES ? HP_COLLECTIVE_BROADCAST : (hp_collective)i->s.op; /* moves it once */

@@ -14,7 +14,7 @@ static bool find_way(char *way, import_section *s) {
     if (!hp_backend_names[b] || algorithm < 0) return false;
     s->by = (hp_wire)(1 + b);
     s->algorithm = (hp_algorithm)algorithm;
-    s->gpus = false; /* ranks exchange the memories of their processors */
+    s->gpus = s->by == HP_WIRE_NCCL; /* else ranks exchange the memories of their processors */
     return true;
 }
 

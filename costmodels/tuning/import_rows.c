@@ -16,6 +16,8 @@ enum { GROWS_FROM = 1 << 20, GROWS_BY = 16 };
 #define GROWTH 1.5
 /* A single sample has no spread: timers and clocks vary by about this. */
 #define LEAST_RESIDUAL 0.02
+/* What hplan predicted is a guess, however often it says so: as far off as links of which nothing was measured. */
+#define PREDICTED_RESIDUAL 0.3
 
 /* --- groups: points of one row --- */
 
@@ -124,8 +126,9 @@ static hp_status add_row(const hp_import *i, hp_cost_table *t, const sorted *s, 
     const hp_row row = {.kind = s->p->kind,
                         .class = s->class,
                         .key = s->key,
-                        .source = HP_SOURCE_MEASURED,
-                        .residual = fmax(LEAST_RESIDUAL, hp_median(off, n)),
+                        .source = s->p->predicted ? HP_SOURCE_GUESS : HP_SOURCE_MEASURED,
+                        .residual =
+                            fmax(s->p->predicted ? PREDICTED_RESIDUAL : LEAST_RESIDUAL, hp_median(off, n)),
                         .samples = n,
                         .where = hp_text_clean(i->arena, s->p->source),
                         .n = thin_out(x, y, points),

@@ -11,6 +11,7 @@ typedef struct import_point {
     hp_row_kind kind;
     hp_collective_call call;
     double bytes, seconds;
+    bool predicted;             /* by hplan: nothing ran */
     const char *where, *source; /* "FILE line N"; who measured, when */
 } import_point;
 

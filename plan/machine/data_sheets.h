@@ -60,6 +60,7 @@
 #define LINK_NVLINK     {"nvlink", NVLINK_S, 168e9}     /* A100: fitted to published training runs */
 #define LINK_NVSWITCH   {"nvswitch", NVLINK_S, 220e9}   /* A100: bus bandwidth, measured 210-232 */
 #define LINK_NVSWITCH_H {"nvswitch-h", NVLINK_S, 370.8e9} /* H100, H200: ring */
+#define LINK_NVSWITCH_B {"nvswitch-b", NVLINK_S, 721.8e9} /* B200: 18 of 40.1 GB/s (NCCL topo.h) */
 #define LINK_EDR        {"ib-edr", NET_S, 12.2e9}
 #define LINK_HDR        {"ib-hdr", NET_S, 24e9}
 #define LINK_NDR        {"ib-ndr", NET_S, 46e9}

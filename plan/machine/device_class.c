@@ -253,9 +253,9 @@ bool hp_link_is_nvlink(const hp_link_class *l) {
 }
 
 const hp_link_class *hp_link_class_find(const char *name) {
-    static const hp_link_class links[] = {LINK_SHM,   LINK_TCP,    LINK_PCIE,     LINK_PCIE4,
-                                          LINK_PCIE5, LINK_NVLINK, LINK_NVSWITCH, LINK_NVSWITCH_H,
-                                          LINK_EDR,   LINK_HDR,    LINK_NDR};
+    static const hp_link_class links[] = {LINK_SHM,        LINK_TCP,    LINK_PCIE,     LINK_PCIE4,
+                                          LINK_PCIE5,      LINK_NVLINK, LINK_NVSWITCH, LINK_NVSWITCH_H,
+                                          LINK_NVSWITCH_B, LINK_EDR,    LINK_HDR,      LINK_NDR};
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
         if (strcmp(links[i].name, name) == 0) return &links[i];
     return NULL;

@@ -135,13 +135,14 @@ static void refuse_part(machine_reading *r, const char *key, const char *clause)
 
 /* What a link's name must be where it stands without a rate. */
 static void refuse_link(machine_reading *r, const char *name) {
-    static const char *const links[] = {"nvlink", "nvswitch", "nvswitch-h", "pcie",   "pcie4", "pcie5",
-                                        "shm",    "ib-edr",   "ib-hdr",     "ib-ndr", "tcp"};
+    static const char *const links[] = {"nvlink", "nvswitch", "nvswitch-h", "nvswitch-b", "pcie",   "pcie4",
+                                        "pcie5",  "shm",      "ib-edr",     "ib-hdr",     "ib-ndr", "tcp"};
     const char *near = hp_nearest(name, links, sizeof links / sizeof *links);
-    machine_complain(
-        r, "'%.40s' is neither %s nor a link whose rate is known (%s)", name,
-        hp_quantity_example(HP_QUANTITY_RATE),
-        near ? near : "nvlink, nvswitch, nvswitch-h, pcie, pcie4, pcie5, shm, ib-edr, ib-hdr, ib-ndr, tcp");
+    machine_complain(r, "'%.40s' is neither %s nor a link whose rate is known (%s)", name,
+                     hp_quantity_example(HP_QUANTITY_RATE),
+                     near ? near
+                          : "nvlink, nvswitch, nvswitch-h, nvswitch-b, pcie, pcie4, pcie5, shm, ib-edr, "
+                            "ib-hdr, ib-ndr, tcp");
 }
 
 /* The parts behind the first of a node or NIC: its link, with a rate or without, and its latency. */

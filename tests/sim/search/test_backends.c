@@ -142,7 +142,8 @@ static void sums_obey_their_lower_bounds(void **state) {
             const double link =
                 n >= p ? w.m.intra.bytes_per_s : w.m.inter.bytes_per_s * fmin(n, w.m.nics_per_node);
             const double passes = n > 2 ? 1 : 2.0 * (p - 1) / p;
-            assert_true(nccl >= 8.4e-6 + passes * bytes / fmax(link, w.m.intra.bytes_per_s));
+            const double launch = n >= p ? 5e-6 : 8.4e-6; /* inside a node as measured, 6 us among two */
+            assert_true(nccl >= launch + passes * bytes / fmax(link, w.m.intra.bytes_per_s));
             assert_true(mpi >= 20e-6 + bytes / 24e9);
             assert_true(mpi >= mpi_before && nccl >= nccl_before);
             mpi_before = mpi, nccl_before = nccl;

@@ -1,0 +1,148 @@
+/* comm_rows.c - rows of collectives: their keys ("allreduce own.ring r8 n4"), and those that say what one takes: of exactly its
+ * ranks, else between those of fewer and of more; of the link that was measured here, of the GPU on a host where it was
+ * measured, of the link anywhere, else of the link of its kind that is nearest in rate.
+ *
+ * What was published of a link is taken for another rate by bandwidth alone: S bytes take as long as S r'/r over the link of
+ * rate r'. So do latency and the size at which NCCL changes protocols stay what they are, and all that depends on bytes is
+ * scaled (tests/accuracy/collectives.py holds each GPU's rows to those of the others). */
+#include "costmodels/models.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- keys --- */
+
+const char *hp_collective_key(const hp_collective_call *c, char out[HP_COLLECTIVE_KEY]) {
+    const char *by = c->by ? hp_backend_names[c->by - 1] : "", *dot = "", *algorithm = "";
+    if (c->by && c->algorithm) dot = ".", algorithm = hp_algorithms[c->algorithm]->name;
+    snprintf(out, HP_COLLECTIVE_KEY, "%s%s%s%s%s r%d n%d", hp_collective_infos[c->what].name,
+             c->by ? " " : "", by, dot, algorithm, c->ranks, c->per_node);
+    return out;
+}
+
+static bool find_backend(const char *word, hp_wire *by) {
+    for (int b = 0; b < (int)HP_BACKENDS; b++)
+        if (strcmp(hp_backend_names[b], word) == 0) return *by = (hp_wire)(1 + b), true;
+    return false;
+}
+
+/* "own.ring" */
+static bool find_way(char *word, hp_collective_call *c) {
+    char *dot = strchr(word, '.');
+    if (dot) *dot++ = 0;
+    const int algorithm = dot ? hp_algorithm_find(dot) : (int)HP_ALGORITHM_LIBRARY;
+    c->algorithm = (hp_algorithm)(algorithm < 0 ? 0 : algorithm);
+    return (!dot || algorithm > (int)HP_ALGORITHM_LIBRARY) && find_backend(word, &c->by);
+}
+
+bool hp_collective_of_key(const char *key, hp_collective_call *c) {
+    char op[24], way[40], again[HP_COLLECTIVE_KEY];
+    *c = (hp_collective_call){.by = HP_WIRE_ANY};
+    const bool open = sscanf(key, "%23s r%d n%d", op, &c->ranks, &c->per_node) == 3;
+    if (!open && sscanf(key, "%23s %39s r%d n%d", op, way, &c->ranks, &c->per_node) != 4) return false;
+    const int what = hp_collective_find(op);
+    if (what < 0 || c->ranks < 1 || c->per_node < 1 || (!open && !find_way(way, c))) return false;
+    c->what = (hp_collective)what;
+    return strcmp(hp_collective_key(c, again), key) == 0;
+}
+
+/* --- rows --- */
+
+/* Do hplan's own steps run on it? */
+bool hp_wire_has_steps(hp_wire by) {
+    return by == HP_WIRE_OWN || by == HP_WIRE_SHM;
+}
+
+/* What else a row may be of: a library's own choice; what was published of NCCL, where no back end is meant. */
+static bool next_best(hp_collective_call *c) {
+    if (c->by == HP_WIRE_ANY) return c->by = HP_WIRE_NCCL, true;
+    if (hp_wire_has_steps(c->by) || c->algorithm == HP_ALGORITHM_LIBRARY) return false;
+    return c->algorithm = HP_ALGORITHM_LIBRARY, true;
+}
+
+static const hp_row *find_row(const hp_cost_table *t, const char *class, hp_collective_call c) {
+    char key[HP_COLLECTIVE_KEY];
+    const hp_row *row;
+    do {
+        row = hp_rows_find(t, HP_ROW_COLLECTIVE, class, hp_collective_key(&c, key));
+    } while (!row && next_best(&c));
+    return row;
+}
+
+/* Of as many ranks on one node. */
+static const hp_row *find_row_of(const hp_cost_table *t, const char *class, hp_collective_call c, int ranks) {
+    c.ranks = c.per_node = ranks;
+    return find_row(t, class, c);
+}
+
+/* --- numbers of ranks --- */
+
+/* Of one node: rows of fewer and of more ranks, each within a factor of two. */
+static bool find_between(const hp_cost_table *t, const char *class, const hp_collective_call *c,
+                         hp_collective_rows *out) {
+    int few = c->ranks - 1, many = c->ranks + 1;
+    while (few >= 2 && 2 * few >= c->ranks && !(out->row[0] = find_row_of(t, class, *c, few))) few--;
+    while (many <= 2 * c->ranks && !(out->row[1] = find_row_of(t, class, *c, many))) many++;
+    if (!out->row[0] || !out->row[1]) return false;
+    out->ranks[0] = few;
+    out->ranks[1] = many;
+    out->weight = (double)(c->ranks - few) / (many - few);
+    return true;
+}
+
+static bool find_in_class(const hp_cost_table *t, const char *class, const hp_collective_call *c,
+                          hp_collective_rows *out) {
+    const hp_row *row = find_row(t, class, *c);
+    *out = (hp_collective_rows){.row = {row, row}, .ranks = {c->ranks, c->ranks}, .stretch = 1};
+    return row || (c->per_node >= c->ranks && find_between(t, class, c, out));
+}
+
+/* --- links --- */
+
+/* Links of which something was published, within a node. */
+static const char *const published[] = {"nvswitch", "nvswitch-h", "nvswitch-b", "pcie5"};
+
+static double apart(const hp_link_class *a, const hp_link_class *b) {
+    return fabs(log(a->bytes_per_s / b->bytes_per_s));
+}
+
+static bool find_kin(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                     hp_collective_rows *out) {
+    const hp_link_class *best = NULL;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        const hp_link_class *link = hp_link_class_find(published[i]);
+        const bool alike = hp_link_is_nvlink(link) == hp_link_is_nvlink(&m->intra);
+        if (alike && (!best || apart(link, &m->intra) < apart(best, &m->intra))) best = link;
+    }
+    if (!best || !find_in_class(t, best->name, c, out)) return false;
+    out->stretch = best->bytes_per_s / m->intra.bytes_per_s;
+    out->borrowed = strcmp(best->name, m->intra.name) != 0;
+    return true;
+}
+
+static bool is_pcie(const hp_link_class *l) {
+    return strncmp(l->name, "pcie", 4) == 0;
+}
+
+/* What was measured elsewhere is of GPUs. */
+static bool find_published(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                           hp_collective_rows *out) {
+    const bool gpus = !m->device.is_cpu && (hp_link_is_nvlink(&m->intra) || is_pcie(&m->intra));
+    if (!gpus || c->per_node < c->ranks) return false;
+    /* boards of a class that are not behind NVLink: their hosts differ more than their links */
+    if (is_pcie(&m->intra) && find_in_class(t, m->device.name, c, out)) return true;
+    return find_kin(t, m, c, out);
+}
+
+bool hp_collective_rows_find(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                             hp_collective_rows *out) {
+    const char *link = c->per_node >= c->ranks ? m->intra.name : m->inter.name;
+    const bool here = find_in_class(t, link, c, out);
+    if (here && out->row[0]->source == HP_SOURCE_MEASURED) return true;
+    if (c->by != HP_WIRE_ANY && c->by != HP_WIRE_NCCL) return here;
+    const hp_collective_rows of_link = *out;
+    if (find_published(t, m, c, out)) return true;
+    *out = of_link;
+    return here;
+}
