@@ -125,7 +125,7 @@ static bool is_pcie(const hp_link_class *l) {
     return strncmp(l->name, "pcie", 4) == 0;
 }
 
-/* What was measured elsewhere is of GPUs. */
+/* What was measured elsewhere is of NCCL between GPUs. */
 static bool find_published(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                            hp_collective_rows *out) {
     const bool gpus = !m->device.is_cpu && (hp_link_is_nvlink(&m->intra) || is_pcie(&m->intra));
@@ -140,7 +140,7 @@ bool hp_collective_rows_find(const hp_cost_table *t, const hp_machine *m, const 
     const char *link = c->per_node >= c->ranks ? m->intra.name : m->inter.name;
     const bool here = find_in_class(t, link, c, out);
     if (here && out->row[0]->source == HP_SOURCE_MEASURED) return true;
-    if (c->by != HP_WIRE_ANY && c->by != HP_WIRE_NCCL) return here;
+    if (c->by != HP_WIRE_NCCL) return here;
     const hp_collective_rows of_link = *out;
     if (find_published(t, m, c, out)) return true;
     *out = of_link;

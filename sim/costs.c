@@ -2,6 +2,7 @@
 #include "sim/costs.h"
 
 #include "costmodels/framework/framework.h"
+#include "costmodels/speed.h"
 
 #include "plan/lower/placement.h"
 
@@ -12,9 +13,23 @@ static int64_t bytes_of(const hp_task *k) {
     return k->count * hp_dtype_bytes((hp_dtype)k->dtype);
 }
 
+/* Of the first replica remembered: others may lie otherwise on the nodes. */
+static hp_exchange exchange_of(const hp_program_costs *c, const hp_program *p, int rank, int queue) {
+    const int role = rank % p->n_role;
+    if (rank != role) return hp_exchange_of(p, hp_costs_machine(c->cache), rank, queue);
+    hp_exchange *e = &c->exchange[role][queue];
+    if (!e->ranks) *e = hp_exchange_of(p, hp_costs_machine(c->cache), rank, queue);
+    return *e;
+}
+
 static hp_cost message_cost(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k,
                             int64_t bytes) {
     const hp_role *r = &p->role[rank % p->n_role];
+    if (c->in_exchange && c->in_exchange[rank % p->n_role][k - r->task]) {
+        const hp_exchange e = exchange_of(c, p, rank, k->queue);
+        const hp_wire by = hp_wire_of(hp_costs_machine(c->cache), p->device, r->queue[k->queue].backend);
+        return hp_exchange_cost(c->cache, by, &e, bytes);
+    }
     const int peer = rank - rank % p->n_role + r->queue[k->queue].peer;
     const hp_machine *m = hp_costs_machine(c->cache);
     const bool near = hp_rank_node(p, m, rank) == hp_rank_node(p, m, peer);
@@ -106,6 +121,20 @@ static double message_seconds(void *self, const hp_program *p, const hp_task *t,
     return hp_costs_collective(c->cache, &two, (int64_t)bytes).seconds;
 }
 
+static bool collective_of(void *self, const hp_program *p, int rank, int queue, int32_t *per_node,
+                          int32_t *ranks) {
+    const hp_program_costs *c = self;
+    const hp_role *r = &p->role[rank % p->n_role];
+    for (int t = 0; c->in_exchange && t < r->n_task; t++) {
+        if (r->task[t].queue != queue || !c->in_exchange[rank % p->n_role][t]) continue;
+        const hp_exchange e = exchange_of(c, p, rank, queue);
+        *per_node = e.per_node;
+        *ranks = e.ranks;
+        return true;
+    }
+    return false;
+}
+
 static double task_share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     return costs_at(self, p, g, rank, task)->share[rank % p->n_role][task];
 }
@@ -132,6 +161,15 @@ static double busy_share(const hp_program_costs *c, const hp_program *p, int ran
     return near > 0 && near < seconds ? near / seconds : 0;
 }
 
+/* Of gradients that are added, how many times as many tokens a framework has that sums all of them (hp_framework.sums_tokens). */
+static double tokens_factor(const hp_program_costs *c, const hp_graph *g, const hp_role *r,
+                            const hp_task *t) {
+    if (!c->in_exchange || t->op != HP_TASK_ACCUM) return 1;
+    const hp_buffer *b = &r->buffer[r->operand[t->operand]];
+    const double here = (double)hp_box_len(&b->box, HP_AXIS_H) * hp_box_len(&b->box, HP_AXIS_W);
+    return b->what < 0 || here <= 0 ? 1 : (double)g->tensor[b->what].h * g->tensor[b->what].w / here;
+}
+
 static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     for (int t = 0; t < r->n_task; t++) {
@@ -147,8 +185,9 @@ static void fill_role(const hp_program_costs *c, const hp_program *p, const hp_g
             c->share[role][t] = busy_share(c, p, role, k, c->cost[role][t].seconds);
             break;
         case HP_QUEUE_COMPUTE: {
+            if (c->in_exchange && c->in_exchange[role][t]) break;
             const hp_task_cost e = hp_costs_task(c->cache, p, g, r, t);
-            c->cost[role][t] = e.cost;
+            c->cost[role][t] = hp_cost_times(e.cost, tokens_factor(c, g, r, k));
             c->share[role][t] = e.share;
         }
         }
@@ -169,6 +208,7 @@ static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_gr
     double tensors = 0;
     bool sums = false;
     for (int k = 0; k < r->n_task && !sums && t->op == HP_TASK_UPDATE; k++) sums = sums_gradients(r, k);
+    if (c->in_exchange && c->in_exchange[r - p->role][task]) return 0;
     if (t->op != HP_TASK_UPDATE) return hp_costs_task(c->cache, p, g, r, task).kernels;
     for (int i = 0; i < g->n_param; i++)
         tensors += hp_param_trained(&g->param[i]) && r->place[i].here && r->place[i].offset >= t->offset &&
@@ -290,6 +330,15 @@ static void add_step(const hp_program_costs *c, const hp_program *p, int role) {
     }
 }
 
+static void find_exchanges(hp_arena *arena, hp_program_costs *c, const hp_program *p) {
+    c->in_exchange = HP_NEW(arena, bool *, p->n_role);
+    c->exchange = HP_NEW(arena, hp_exchange *, p->n_role);
+    for (int r = 0; r < p->n_role; r++) {
+        c->in_exchange[r] = hp_exchanges_of(arena, &p->role[r]);
+        c->exchange[r] = HP_NEW(arena, hp_exchange, p->role[r].n_queue);
+    }
+}
+
 static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_program *p, const hp_graph *g) {
     hp_program_costs *c = HP_NEW(arena, hp_program_costs, 1);
     c->cache = cache;
@@ -298,6 +347,7 @@ static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_pr
     c->per_node = HP_NEW(arena, int32_t *, p->n_group);
     for (int i = 0; i < p->n_group; i++)
         c->per_node[i] = HP_NEW(arena, int32_t, p->group[i].all_replicas ? 1 : p->dp);
+    if (hp_costs_framework(cache) && hp_costs_framework(cache)->sums_tokens) find_exchanges(arena, c, p);
     for (int r = 0; r < p->n_role; r++) {
         c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
@@ -319,8 +369,8 @@ static hp_program_costs *costs_of_class(hp_program_costs *c, const hp_program *p
 
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g) {
-    return (hp_sim_costs){task_seconds, task_share, fill(arena, cache, p, g), message_seconds,
-                          transfer_latency};
+    return (hp_sim_costs){task_seconds,    task_share,       fill(arena, cache, p, g),
+                          message_seconds, transfer_latency, collective_of};
 }
 
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g) {

@@ -24,6 +24,10 @@ typedef struct hp_sim_costs {
     /* how much of a message's or collective's duration no other one makes longer, as nothing passes a link; NULL: none of it.
      * Of a message of a collective, what one of no bytes takes. */
     double (*latency)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
+    /* do a queue's messages, together with those to its other parts, go as one collective (sim/exchange.c), among so many ranks,
+     * so many of them on this one's node? They then use what that does. NULL: none do */
+    bool (*collective)(void *self, const hp_program *p, int rank, int queue, int32_t *per_node,
+                       int32_t *ranks);
 } hp_sim_costs;
 
 /* What a rank without anything to compute waits for while it moves. */

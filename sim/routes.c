@@ -66,6 +66,26 @@ static int message_uses(const sim *s, int from, int to, int to_world, const hp_q
     return r.n;
 }
 
+/* Of a message of an exchange that is a collective: the members' links, and as many NICs as the node's members have, whether it
+ * leaves the node or another one of the exchange does. */
+static bool exchange_uses(const sim *s, int from, int to, int queue, channel *c) {
+    const hp_sim_costs *costs = s->costs;
+    int32_t per_node = 0, ranks = 0;
+    const int world = s->rank[from].world;
+    if (s->on_cores || !costs->collective ||
+        !costs->collective(costs->self, s->program, world, queue, &per_node, &ranks))
+        return false;
+    route r = {s, c->use, 0};
+    use(&r, RES_LINK_OUT, from), use(&r, RES_LINK_IN, to);
+    if (per_node < ranks) {
+        const double nics = hp_network_nics(s->machine, per_node), share = fmin(1, nics / per_node);
+        use(&r, RES_NICS_OUT, from), use(&r, RES_NICS_IN, to);
+        for (int k = r.n - 2; k < r.n; k++) c->use[k].demand *= share;
+    }
+    c->n_use = r.n;
+    return true;
+}
+
 int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use uses[SIM_WAY]) {
     return message_uses(s, from, to, s->rank[to].world, queue, uses);
 }
@@ -86,7 +106,8 @@ static void channels_init(sim *s, int rank) {
         r->peer[q] = s->classes->of[to];
         if (queue->kind != HP_QUEUE_SEND) continue;
         r->channel[q].posted = HP_NEW(s->arena, uint8_t, w->queue[q].n);
-        r->channel[q].n_use = message_uses(s, rank, r->peer[q], to, queue, r->channel[q].use);
+        if (!exchange_uses(s, rank, r->peer[q], q, &r->channel[q]))
+            r->channel[q].n_use = message_uses(s, rank, r->peer[q], to, queue, r->channel[q].use);
     }
 }
 

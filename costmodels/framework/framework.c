@@ -66,7 +66,9 @@ static const double EAGER_MODULE_S = 59e-6;
     "NVIDIA/Megatron-LM, model/transformer.py before flash attention: baddbmm writes the scores, a fused "   \
     "kernel scales, masks and makes probabilities, dropout reads and writes them and writes a mask of a "    \
     "byte, bmm reads them; backward their gradients. Bias, GELU, dropout and additions are fused, one "      \
-    "kernel updates all parameters (apex). Host times as of PyTorch."
+    "kernel updates all parameters (apex). Host times as of PyTorch. Sums over the tensor-parallel group "   \
+    "are "                                                                                                   \
+    "all-reduces of torch.distributed, or all-gathers and reduce-scatters: its module mappings."
 #define MEGATRON                                                                                             \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true,                               \
     .layout = "tokens by channels", .eager = true, .context_bytes = LAZY_CONTEXT, .stores_scores = true,     \
@@ -263,6 +265,20 @@ void hp_framework_units(const hp_framework *f, const hp_machine *m, const hp_gra
     if (f->tf32 && m->device.tf32_flops_per_s > 0 && strstr(w->key, ".conv") && !dense) retype(w, "tf32");
 }
 
+/* Without sequence parallelism (Korthikanti et al., arXiv 2205.05198, 4.2.2) each part of a layer has all tokens before and
+ * after it: what norms and adds them is done by all parts, as by one alone. Summands are added by the all-reduce. */
+static void take_all_tokens(const hp_framework *f, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
+                            hp_work *w) {
+    const hp_layer *l = &g->layer[c->layer];
+    const hp_tensor *y = &g->tensor[l->out];
+    const double here = (double)c->out[HP_AXIS_H] * c->out[HP_AXIS_W], all = (double)y->h * y->w;
+    if (!f->sums_tokens || hp_layer_is_matrix(l) || l->op == HP_ATTENTION || here <= 0) return;
+    if (l->op == HP_SUM && here < all)
+        w->bytes = 2 * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(y, dtype));
+    w->bytes *= all / here;
+    w->flops *= all / here;
+}
+
 /* F(2x2, 3x3) makes 4 results of 16 products instead of 36 (Lavin, Gray, arXiv 1509.09308). */
 static const double WINOGRAD_SAVES = 36.0 / 16;
 
@@ -281,6 +297,7 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
     if (m->device.is_cpu || c->layer < 0) return;
     const hp_layer *l = &g->layer[c->layer];
     shorten_norm(f, g, dtype, c, w);
+    take_all_tokens(f, g, dtype, c, w);
     if (l->op == HP_ATTENTION && f->score_passes[0] > 0) {
         w->flops *=
             hp_framework_scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);

@@ -46,6 +46,9 @@ typedef struct hp_framework {
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
     double
         head_copies; /* of a map around attention: queries, keys, values by heads, and the result; 0: none, nor of windows */
+    /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
+     * all of them */
+    bool sums_tokens;
     int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
     double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
     const char *rows

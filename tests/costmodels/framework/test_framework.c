@@ -215,6 +215,38 @@ static void rates_are_physical(void **state) {
     hp_arena_free(w.arena);
 }
 
+/* A rank that has a quarter of the tokens norms and adds all of them, where its framework sums all of them; what is split by
+ * channels or heads is not touched, and a sum of summands, which the all-reduce does, is the copy that it is among one part. */
+static void all_parts_norm_all_tokens(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
+    const hp_framework *megatron = named("megatron-lm"), *torch = named("pytorch-1.13");
+    static const struct {
+        const char *layer;
+        bool whole;
+    } wanted[] = {
+        {"h.0.ln_1", true}, {"h.0.add_1", true}, {"h.0.mlp.c_fc", false}, {"h.0.attn.attention", false}};
+    static const hp_task_op ops[] = {HP_TASK_FWD, HP_TASK_BWD};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const int layer = layer_named(w.g, wanted[i].layer);
+            const hp_tensor *y = &w.g->tensor[w.g->layer[layer].out];
+            const hp_box all = {{0, 0, 0, 0}, {2, 32, 1, y->c}}, part = {{0, 8, 0, 0}, {2, 16, 1, y->c}};
+            const hp_work_case of_all = hp_work_case_at(w.g, layer, ops[k], &all),
+                               of_part = hp_work_case_at(w.g, layer, ops[k], &part);
+            const hp_work whole = hp_work_of_case(w.g, HP_F32, &of_all),
+                          quarter = hp_work_of_case(w.g, HP_F32, &of_part);
+            hp_work theirs = quarter, torchs = quarter;
+            hp_framework_amounts(megatron, &w.m, w.g, HP_F32, &of_part, &theirs);
+            hp_framework_amounts(torch, &w.m, w.g, HP_F32, &of_part, &torchs);
+            const double want = wanted[i].whole ? whole.bytes : quarter.bytes;
+            if (fabs(theirs.bytes / want - 1) > 0.02)
+                fail_msg("%s: %g bytes, expected %g", wanted[i].layer, theirs.bytes, want);
+            assert_true(torchs.bytes <= quarter.bytes);
+        }
+    hp_arena_free(w.arena);
+}
+
 /* Of 36 products Winograd's F(2x2, 3x3) leaves 16, in every pass, where float32 is multiplied and a window moves by one. */
 static void three_by_three_in_float32_multiplies_less(void **state) {
     (void)state;
@@ -439,6 +471,7 @@ int main(void) {
         cmocka_unit_test(eager_layers_have_kernels_of_their_own),
         cmocka_unit_test(float32_is_multiplied_in_tf32_where_it_can_be),
         cmocka_unit_test(scores_are_stored),
+        cmocka_unit_test(all_parts_norm_all_tokens),
         cmocka_unit_test(three_by_three_in_float32_multiplies_less),
         cmocka_unit_test(gradients_in_tf32_are_transposed),
         cmocka_unit_test(few_channels_leave_a_norm_few_blocks),
