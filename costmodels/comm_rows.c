@@ -100,39 +100,61 @@ static bool find_in_class(const hp_cost_table *t, const char *class, const hp_co
 
 /* --- links --- */
 
-/* Links of which something was published, within a node. */
-static const char *const published[] = {"nvswitch", "nvswitch-h", "nvswitch-b", "pcie5"};
-
-static double apart(const hp_link_class *a, const hp_link_class *b) {
-    return fabs(log(a->bytes_per_s / b->bytes_per_s));
-}
-
-static bool find_kin(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
-                     hp_collective_rows *out) {
-    const hp_link_class *best = NULL;
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        const hp_link_class *link = hp_link_class_find(published[i]);
-        const bool alike = hp_link_is_nvlink(link) == hp_link_is_nvlink(&m->intra);
-        if (alike && (!best || apart(link, &m->intra) < apart(best, &m->intra))) best = link;
-    }
-    if (!best || !find_in_class(t, best->name, c, out)) return false;
-    out->stretch = best->bytes_per_s / m->intra.bytes_per_s;
-    out->borrowed = strcmp(best->name, m->intra.name) != 0;
-    return true;
-}
+/* Of what something was published within a node: the rows' class, a link or a device, and the link. Of boards on PCIe, whose
+ * hosts differ more than their links, a device's rows are of that device alone. */
+static const struct {
+    const char *class, *link;
+    bool lends;
+} published[] = {{"nvswitch", "nvswitch", true},
+                 {"nvswitch-h", "nvswitch-h", true},
+                 {"b200", "nvswitch-b", true},
+                 {"pcie5", "pcie5", true},
+                 {"l40s", "pcie4", false}};
+enum { N_PUBLISHED = sizeof published / sizeof *published };
 
 static bool is_pcie(const hp_link_class *l) {
     return strncmp(l->name, "pcie", 4) == 0;
 }
 
+static bool alike(const hp_link_class *a, const hp_link_class *b) {
+    return (hp_link_is_nvlink(a) && hp_link_is_nvlink(b)) || (is_pcie(a) && is_pcie(b));
+}
+
+static double apart(const hp_link_class *a, const hp_link_class *b) {
+    return fabs(log(a->bytes_per_s / b->bytes_per_s));
+}
+
+static bool find_device(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                        hp_collective_rows *out) {
+    for (int i = 0; i < N_PUBLISHED; i++)
+        if (strcmp(published[i].class, m->device.name) == 0 &&
+            alike(hp_link_class_find(published[i].link), &m->intra))
+            return find_in_class(t, published[i].class, c, out);
+    return false;
+}
+
+static bool find_kin(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
+                     hp_collective_rows *out) {
+    const hp_link_class *best = NULL;
+    int from = 0;
+    for (int i = 0; i < N_PUBLISHED; i++) {
+        const hp_link_class *link = hp_link_class_find(published[i].link);
+        if (!published[i].lends || !alike(link, &m->intra)) continue;
+        if (best && apart(link, &m->intra) >= apart(best, &m->intra)) continue;
+        best = link;
+        from = i;
+    }
+    if (!best || !find_in_class(t, published[from].class, c, out)) return false;
+    out->stretch = best->bytes_per_s / m->intra.bytes_per_s;
+    out->borrowed = strcmp(best->name, m->intra.name) != 0;
+    return true;
+}
+
 /* What was measured elsewhere is of NCCL between GPUs. */
 static bool find_published(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                            hp_collective_rows *out) {
-    const bool gpus = !m->device.is_cpu && (hp_link_is_nvlink(&m->intra) || is_pcie(&m->intra));
-    if (!gpus || c->per_node < c->ranks) return false;
-    /* boards of a class that are not behind NVLink: their hosts differ more than their links */
-    if (is_pcie(&m->intra) && find_in_class(t, m->device.name, c, out)) return true;
-    return find_kin(t, m, c, out);
+    if (m->device.is_cpu || c->per_node < c->ranks) return false;
+    return find_device(t, m, c, out) || find_kin(t, m, c, out);
 }
 
 bool hp_collective_rows_find(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,

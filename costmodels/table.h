@@ -21,7 +21,7 @@
  * jitter      a device class: how the time of a task varies around its mean
  * error       a device class and what was predicted ("step"): how far predictions were off that measurements of their own
  *             were held against
- * collective  a link class (of boards on PCIe also a device class) and "OP BACKEND.ALGORITHM rRANKS nPER_NODE" (without ALGORITHM: the library's own choice; without
+ * collective  a link class (of some GPUs a device class) and "OP BACKEND.ALGORITHM rRANKS nPER_NODE" (without ALGORITHM: the library's own choice; without
  *             both: published of no back end in particular); x bytes of the whole data, y seconds. The whole data is
  *             what an all-reduce, broadcast or reduce is of, all parts together of those with parts, what one rank
  *             sends in an all-to-all

@@ -27,10 +27,11 @@ BYTES = {"half": 2, "int8": 1}
 FROM = 1 << 20  # scores are of sizes from here on
 
 # class of the rows -> GPUs they are of, the link's usual rate (plan/machine/data_sheets.h)
-CLASSES = {"nvswitch": (["a100_sxm"], 220e9), "nvswitch-h": (["h100_sxm", "h200_sxm"], 370.8e9), "nvswitch-b": (["b200_sxm"], 721.8e9),
+CLASSES = {"nvswitch": (["a100_sxm"], 220e9), "nvswitch-h": (["h100_sxm", "h200_sxm"], 370.8e9), "b200": (["b200_sxm"], 721.8e9),
            "l40s": (["l40s"], 24e9), "pcie5": (["rtx_pro_6000_server"], 48e9)}
+ON_PCIE = ["l40s", "pcie5"]
 # whose integers are added by rings and whose floats by NVSwitches
-ADDS_IN_SWITCHES = [("nvswitch-h", 8), ("nvswitch-b", 8)]
+ADDS_IN_SWITCHES = [("nvswitch-h", 8), ("b200", 8)]
 MACHINES = {"a100_sxm": "dgx-a100", "h100_sxm": "dgx-h100", "h200_sxm": "dgx-h200",
             "b200_sxm": "nodes=1; node=8 x b200, nvswitch-b; device=b200, memory=180GB",
             "l40s": "nodes=1; node=8 x l40s, pcie4",
@@ -256,7 +257,7 @@ def score_gpus_left_out(folder):
     fits = {name: Fit(merge([p for d in devices for p in read(folder, d)[1]])) for name, (devices, _) in CLASSES.items()}
     errors = collections.defaultdict(list)
     for name, (devices, rate) in CLASSES.items():
-        others = [o for o in CLASSES if o != name and o.startswith("nv") == name.startswith("nv")]
+        others = [o for o in CLASSES if o != name and (o in ON_PCIE) == (name in ON_PCIE)]
         near = min(others, key=lambda o: abs(math.log(CLASSES[o][1] / rate)))
         for device in devices:
             for p in read(folder, device)[1]:

@@ -270,6 +270,8 @@ static void some_of_a_boards_gpus_take_what_was_measured(void **state) {
                {"dgx-a100", HP_COLLECTIVE_ALL_TO_ALL, 8, 8388608, 68.1},
                {"dgx-h100", HP_COLLECTIVE_ALLREDUCE, 8, 536870912, 2111.1},
                {"dgx-h200", HP_COLLECTIVE_REDUCE_SCATTER, 4, 16777216, 60.71},
+               {"nodes=1; node=8 x b200, nvswitch-h; device=b200, memory=180GB", HP_COLLECTIVE_ALL_TO_ALL, 4,
+                134217728, 230.68},
                {"nodes=1; node=8 x l40s, pcie4", HP_COLLECTIVE_ALLREDUCE, 2, 16777216, 850.4},
                {"nodes=1; node=8 x l40s, pcie4", HP_COLLECTIVE_ALL_GATHER, 8, 536870912, 400180}};
     hp_arena *arena = hp_arena_new();
