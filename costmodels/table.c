@@ -226,6 +226,7 @@ static hp_status check_like(const hp_cost_table *t, const hp_device_class *d, hp
 }
 
 static hp_status check_classes(const hp_cost_table *t, const hp_machine *m, hp_error *err) {
+    if (!m) return HP_OK; /* the table by itself */
     for (int k = 0; k < hp_machine_classes(m); k++) HP_TRY(check_like(t, hp_machine_class(m, k), err));
     return HP_OK;
 }

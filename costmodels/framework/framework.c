@@ -71,8 +71,8 @@ static const double EAGER_MODULE_S = 59e-6;
     "all-reduces of torch.distributed, or all-gathers and reduce-scatters: its module mappings."
 #define MEGATRON                                                                                             \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true,                               \
-    .layout = "tokens by channels", .eager = true, .context_bytes = LAZY_CONTEXT, .stores_scores = true,     \
-    .blocks = true, .rows = {hp_rows_gpu_aware},                                                             \
+    .layout = "tokens by channels", .sums_tokens = true, .eager = true, .context_bytes = LAZY_CONTEXT,       \
+    .stores_scores = true, .blocks = true, .rows = {hp_rows_gpu_aware},                                      \
     .drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
 
 const hp_framework hp_frameworks[] = {
