@@ -51,7 +51,7 @@ static const double EAGER_MODULE_S = 59e-6;
     .blocks = true
 /* Of 1.x, attention on scores that are stored. */
 #define STORED_SCORES                                                                                        \
-    .score_passes = {4, 7}, .score_passes_autocast = {12, 16}, .head_copies = 4, .stores_scores = true
+    .score_passes = {4, 7}, .score_passes_autocast = {10, 14}, .head_copies = 4, .stores_scores = true
 #define CONTIGUOUS .layout = "channels first", .channels_first = true, .norm_blocks = true
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */

@@ -73,7 +73,7 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
     double passes = of[backward];
     if (passes <= 0) return;
     /* a bias is added, and what a shift keeps apart is masked: one read and one write each; a cast to float32 goes with the bias */
-    if (l->n_param > 0 && !autocast) passes += backward ? 1 : 2;
+    if (l->n_param > 0) passes += backward ? 1 : 2;
     if (l->kh > 0 && shifted && !backward) passes += autocast ? 4 : 2;
     add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);
 }

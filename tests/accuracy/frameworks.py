@@ -38,8 +38,20 @@ OTHERS, OF_MEMORY = (0.5, 0.8), (0.5, 0.8)
 # how far a multiplier is drawn to 1 (a spread of its logarithm), and the least it may be: no kernel is faster than the data
 # sheet, but that of cards that are sold by a clock which they exceed
 SPREAD = {"conv": 0.25, "gradient": 0.1, "norm": 0.4, "dense": 0.25, "attention": 0.4, "layernorm": 0.6}
-LEAST = {"conv": 0.5, "gradient": 0.9, "dense": 0.5, "norm": 0.45, "attention": 0.4, "layernorm": 0.5}
+LEAST = {"conv": 0.5, "gradient": 0.9, "dense": 0.5, "norm": 0.45, "norm:pytorch": 0.75, "attention": 0.5, "layernorm": 0.5}
 BOOST = {"ga10": 0.9, "ada": 0.9}
+
+# of experiments/table-2.1.txt and resnet50-nvidia.txt: PyTorch on an A100, where the 209 rows have none of float32 in inference
+ELSEWHERE = [("resnet-v2-110", 256, 64, "infer", "fp32", "thesis-a100", 145.22), ("resnet-v2-110", 256, 64, "infer", "fp16", "thesis-a100", 224.85),
+             ("resnet50", 224, 256, "train", "fp32", "dgx-a100", 938)]
+
+
+def elsewhere():
+    for k, (net, image, batch, mode, precision, machine, value) in enumerate(ELSEWHERE):
+        yield {"id": f"e{k}", "group": "elsewhere", "network": net, "hplan_net": net, "image": str(image), "batch_global": str(batch),
+               "batch_per_gpu": str(batch), "mode": mode, "precision": precision, "machine": machine, "value": str(value), "device": "a100-40",
+               "gpus": "1", "nodes": "1", "framework": "PyTorch", "framework_version": "1.13", "layout": "NCHW",
+               "units": "tf32" if precision == "fp32" else precision}
 
 
 def profile(row):
@@ -87,7 +99,7 @@ def parameters_of(row, op):
     if family == "cpu":
         return ["cpu:dense"] if kind in ("dense", "linear", "attention") else ["cpu:conv"] if kind == "conv" else []
     if kind == "conv":
-        found = [f"conv:{family}:{row['precision']}"]
+        found = [f"conv:{family}:{row.get('units', row['precision'])}"]
         if phase in ("bwd", "bwdw"):
             found.append(f"gradient:{family}")
         if row["mode"] == "infer" and name == "tensorflow-1.15":
@@ -137,10 +149,11 @@ class Fit:
         kinds = [n.split(":")[0] for n in self.names]
         spread = numpy.array([SPREAD.get(k, 0.4) for k in kinds])
         done = numpy.array([self.done.get(n, 0) for n in self.names])
-        least = numpy.array([math.log(LEAST.get(n.split(":")[0], 0.05) * BOOST.get(n.split(":")[-2 if n.startswith("conv") else -1], 1)) for n in self.names]) - done
+        least = numpy.array([math.log(LEAST.get(n, LEAST.get(n.split(":")[0], 0.05)) * BOOST.get(n.split(":")[-2 if n.startswith("conv") else -1], 1)) for n in self.names]) - done
 
         def residuals(x):
-            return numpy.append([math.log(self.seconds(x, p) / p[4]) / 0.05 for p in points], (x + done) / spread)
+            return numpy.append([math.log(self.seconds(x, p) / p[4]) / (0.02 if p[0]["group"] == "elsewhere" else 0.05) for p in points],
+                                (x + done) / spread)
         start = numpy.maximum(0, least + 1e-6)
         return least_squares(residuals, start, bounds=(least, least + 6), loss="soft_l1", f_scale=2).x
 
@@ -222,7 +235,7 @@ def main():
     p.add_argument("--rows", action="store_true", help="print every row")
     o = p.parse_args()
     with open(o.data, encoding="utf-8") as f:
-        rows = list(csv.DictReader(f))
+        rows = list(csv.DictReader(f)) + list(elsewhere())
     kinds = {row["id"]: kinds_of(o.hplan, row) for row in rows}
     fit = Fit(rows, kinds, done_so_far())
     x = fit.solve(fit.points)
