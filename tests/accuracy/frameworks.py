@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """frameworks.py - fits the rates of frameworks' kernels (costmodels/data/frameworks) to published throughput, and scores them.
 
-    tests/accuracy/frameworks.py [--hplan build/hplan] [--data ../shared/data/throughput.csv] [--write] [--rows]
+    tests/accuracy/frameworks.py [--hplan build/hplan] [--data ../shared/data/throughput.csv] [--write [residuals]] [--rows]
 
 Each published row is simulated for one device by the framework's profile, its time taken apart by kind of kernel; then one
 multiplier for each of PARAMETERS is fitted, to logarithms, so that the sums are what was measured. --write divides the rows
-of the tables by them: run again, they are all 1. Scores: of all rows, of a fifth left out in turn, of each device and each
+of the tables by them: run again, they are all 1; and makes each row's residual what nine of ten points that rest on it are
+within when they are left out by fifths, which --write residuals does alone. Scores: of all rows, of a fifth left out in turn, of each device and each
 group left out. --rows prints every row. Needs numpy and scipy (Debian: python3-scipy).
 """
 import argparse
@@ -40,6 +41,8 @@ OTHERS, OF_MEMORY = (0.5, 0.8), (0.5, 0.8)
 SPREAD = {"conv": 0.25, "gradient": 0.1, "norm": 0.4, "dense": 0.25, "attention": 0.4, "layernorm": 0.6}
 LEAST = {"conv": 0.5, "gradient": 0.9, "dense": 0.5, "norm": 0.45, "norm:pytorch": 0.75, "attention": 0.5, "layernorm": 0.5}
 BOOST = {"ga10": 0.9, "ada": 0.9}
+# residuals: of so many points or of more rows' points, and no less, since half of the devices have points of one network alone
+FEW, LEAST_RESIDUAL = 10, 0.15
 
 # of experiments/table-2.1.txt and resnet50-nvidia.txt: PyTorch on an A100, where the 209 rows have none of float32 in inference
 ELSEWHERE = [("resnet-v2-110", 256, 64, "infer", "fp32", "thesis-a100", 145.22), ("resnet-v2-110", 256, 64, "infer", "fp16", "thesis-a100", 224.85),
@@ -162,11 +165,26 @@ class Fit:
         return [p[4] / self.seconds(x, p) - 1 for p in points]
 
     def left_out(self, parts):
-        found = []
+        """of all points, in their order"""
+        found = [0] * len(self.points)
         for part in parts:
             x = self.solve([p for k, p in enumerate(self.points) if k not in part])
-            found += self.errors(x, [self.points[k] for k in part])
+            for k in part:
+                found[k] = self.errors(x, [self.points[k]])[0]
         return found
+
+    def fifths(self):
+        order = list(range(len(self.points)))
+        random.Random(1).shuffle(order)
+        return [set(order[k::5]) for k in range(5)]
+
+    def residual(self, names, errors):
+        """of a row with these multipliers: of the points that have all of them, any of them, or of all points"""
+        wanted = {self.names[n] for n in names if n in self.names}
+        rests = [set().union(*terms) for _, terms, *_ in self.points]
+        ways = [[wanted and wanted <= r for r in rests], [wanted & r for r in rests], [True for _ in rests]]
+        parts = [[abs(math.log1p(e)) for e, has in zip(errors, way) if has] for way in ways]
+        return max(LEAST_RESIDUAL, numpy.quantile(next(p for p in parts if len(p) >= FEW), 0.9))
 
     def by(self, key):
         parts = collections.defaultdict(set)
@@ -216,6 +234,13 @@ def done_so_far():
     return dict(zip(names, found))
 
 
+def rewrite_residuals(fit, errors):
+    for path, k, names, _, _ in list(rows_of_tables()):
+        lines = path.read_text().split("\n")
+        lines[k] = re.sub(r" [|] paper [0-9.]+ ", f" | paper {fit.residual(names, errors):.2f} ", lines[k])
+        path.write_text("\n".join(lines))
+
+
 def rewrite(fit, x):
     """Divides the rates of rows by the multipliers of what they are of."""
     for path, k, names, _, now in list(rows_of_tables()):
@@ -231,7 +256,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--hplan", default=str(ROOT / "build/hplan"))
     p.add_argument("--data", default=str(ROOT.parent / "shared/data/throughput.csv"))
-    p.add_argument("--write", action="store_true", help="change the tables")
+    p.add_argument("--write", nargs="?", const="all", choices=("all", "residuals"), help="change the tables")
     p.add_argument("--rows", action="store_true", help="print every row")
     o = p.parse_args()
     with open(o.data, encoding="utf-8") as f:
@@ -245,9 +270,8 @@ def main():
         print(f"  {name:32} {math.exp(x[k]):6.3f}, {math.exp(x_all):6.3f} in all{unit}")
     said("as the tables are", fit.errors(numpy.zeros(len(fit.names)), fit.points))
     said(f"fitted, {len(fit.names)} numbers", fit.errors(x, fit.points))
-    order = list(range(len(fit.points)))
-    random.Random(1).shuffle(order)
-    said("a fifth left out", fit.left_out([set(order[k::5]) for k in range(5)]))
+    fifths = fit.left_out(fit.fifths())
+    said("a fifth left out", fifths)
     said("each network left out", fit.left_out(fit.by(lambda r: r["network"])))
     said("each device left out", fit.left_out(fit.by(lambda r: r["device"])))
     said("each group left out", fit.left_out(fit.by(lambda r: r["group"])))
@@ -257,8 +281,10 @@ def main():
         for point, error in zip(fit.points, fit.errors(x, fit.points)):
             row = point[0]
             print(row["id"], row["group"], row["network"], row["image"], row["device"], row["precision"], row["batch_per_gpu"], row["gpus"], f"{100 * error:+.1f} %")
-    if o.write:
+    if o.write == "all":
         rewrite(fit, x)
+    if o.write:
+        rewrite_residuals(fit, fifths)
 
 
 if __name__ == "__main__":
