@@ -19,6 +19,15 @@ static void count(experiment_report *r) {
     }
 }
 
+/* What may have been fitted to these figures: a row that several files are cited by is one. */
+static hp_status count_cited(hp_arena *arena, experiment_report *r, hp_error *err) {
+    const char **cited = HP_NEW(arena, const char *, r->book->n);
+    int n = 0;
+    for (int k = 0; k < r->book->n; k++)
+        if (r->book->file[k].cited) cited[n++] = r->book->file[k].cited;
+    return experiment_cited(arena, cited, n, &r->cited, err);
+}
+
 static hp_status show(const experiment_report *r, const options *o, hp_error *err) {
     const experiment_count *exact = &r->tally.of[EXPERIMENT_EXACT];
     if (o->json)
@@ -33,14 +42,17 @@ static hp_status compare(frame *f, const experiment_book *book, hp_error *err) {
     const options *o = f->options;
     const experiment_costs own = {.roofline = false}, peak = {.roofline = true};
     experiment_report r = {.book = book, .left_out_by = o->leave_out};
-    size_t at = 0;
-    if (o->leave_out) HP_TRY(experiment_dimension(o->leave_out, &at, err));
+    const experiment_dimension *by = NULL;
+    if (o->leave_out) HP_TRY(experiment_find_dimension(o->leave_out, &by, err));
+    HP_TRY(count_cited(f->arena, &r, err));
     r.run = experiment_evaluate_all(f->arena, book, &own, NULL);
     r.roofline = experiment_evaluate_all(f->arena, book, &peak, NULL);
     count(&r);
+    r.of_time = experiment_group_of(book->n, book->file, r.run);
+    r.n_group = experiment_groups(f->arena, book, r.run, &r.group);
     r.n_profile = experiment_profiles(f->arena, book, r.run, &r.profile);
     r.n_ranking = experiment_rank(f->arena, book, r.run, r.roofline, &r.ranking);
-    if (o->leave_out) r.n_left_out = experiment_leave_out(f->arena, book, at, r.run, r.roofline, &r.left_out);
+    if (by) r.n_left_out = experiment_leave_out(f->arena, book, by, r.run, r.roofline, &r.left_out);
     return show(&r, o, err);
 }
 
@@ -59,8 +71,8 @@ static hp_status run(frame *f, hp_error *err) {
 int cmd_experiments(int argc, char **argv) {
     static const frame_option list[] = {
         {"list", 0, NULL, offsetof(options, list), 0, "name them, predict nothing"},
-        {"leave-out", 0, "net|machine|image", offsetof(options, leave_out), 0,
-         "errors without what the cost table took from figures of each"},
+        {"leave-out", 0, "net|machine|image|group", offsetof(options, leave_out), 0,
+         "errors without what cost tables took from figures of each; a group is a file"},
         {"folder", 0, "DIR", offsetof(options, folder), 0, "where the files are (those of the installation)"},
         {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
         {0}};

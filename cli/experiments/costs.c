@@ -1,6 +1,7 @@
 /* costs.c - what predicts: the machine's table, the same without some of its numbers, or a plain roofline. */
 #include "cli/experiments/experiments.h"
 
+#include "costmodels/framework/rows.h"
 #include "costmodels/rows.h"
 
 #include <string.h>
@@ -33,32 +34,55 @@ static hp_cost_table *without(hp_arena *arena, const hp_cost_table *t, const exp
     return left;
 }
 
-/* The framework without the numbers that were taken from published figures: what a module of Python takes, and the host at
- * an end of a message. */
+/* A table's text without the lines that cite them. */
+static const char *uncited(hp_arena *arena, const char *text, const experiment_costs *c) {
+    char *left = HP_NEW(arena, char, strlen(text) + 1), *to = left;
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "\n");
+        n += text[n] == '\n';
+        if (!cites(hp_arena_printf(arena, "%.*s", (int)n, text), c->without, c->n_without))
+            to = (char *)memcpy(to, text, n) + n;
+    }
+    return left;
+}
+
+/* The framework without what was taken from published figures: rates of its tables, what a module of Python and a step's
+ * call take, and the host at an end of a message. */
 static const hp_framework *unfitted(hp_arena *arena, const hp_framework *f, const experiment_costs *c) {
-    if (!f || !cites(f->source, c->without, c->n_without)) return f;
     hp_framework *left = HP_NEW(arena, hp_framework, 1);
     *left = *f;
-    left->module_s = 0;
+    for (int i = 0; i < HP_FRAMEWORK_ROWS; i++)
+        if (f->rows[i]) left->rows[i] = uncited(arena, f->rows[i], c);
+    if (!cites(f->source, c->without, c->n_without)) return left;
+    left->module_s = left->step_s = left->region_s = 0;
     left->message_ops = f->message_ops_read;
     return left;
 }
 
 hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err) {
     if (c->n_without) s->table = without(arena, s->table, c);
-    s->eval.framework = unfitted(arena, s->eval.framework, c);
+    if (c->n_without && s->eval.framework) s->eval.framework = unfitted(arena, s->eval.framework, c);
     if (!c->roofline) return HP_OK;
     s->machine.device.launch_s = 0;
     return hp_rows_parse(arena, PEAK, "peak rates", &s->table, err);
 }
 
-hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_error *err) {
-    hp_cost_table *shipped = NULL;
-    *rows = 0;
-    HP_TRY(hp_rows_parse(arena, hp_shipped_table(), "shipped table", &shipped, err));
-    for (int i = 0; i < shipped->n; i++) *rows += cites(shipped->row[i].where, &cited, 1);
+/* Rows of one table that name any of them. */
+static hp_status count_rows(hp_arena *arena, const char *text, const char *const *cited, int n, int *rows,
+                            hp_error *err) {
+    hp_cost_table *t = NULL;
+    HP_TRY(hp_rows_parse(arena, text, "shipped table", &t, err));
+    for (int i = 0; i < t->n; i++) *rows += cites(t->row[i].where, cited, n);
+    return HP_OK;
+}
+
+hp_status experiment_cited(hp_arena *arena, const char *const *cited, int n, int *rows, hp_error *err) {
     bool framework = false;
-    for (const hp_framework *f = hp_frameworks; f->name; f++) framework |= cites(f->source, &cited, 1);
+    *rows = 0;
+    HP_TRY(count_rows(arena, hp_shipped_table(), cited, n, rows, err));
+    for (const char *const *table = hp_framework_tables; *table; table++)
+        HP_TRY(count_rows(arena, *table, cited, n, rows, err));
+    for (const hp_framework *f = hp_frameworks; f->name; f++) framework |= cites(f->source, cited, n);
     *rows += framework;
     return HP_OK;
 }

@@ -28,6 +28,8 @@ static void take(const hp_evaluation *v, experiment_run *run) {
     run->family = hp_family_name(hp_family_of(&v->strategy));
     run->figure[EXPERIMENT_images_per_s] = v->figures.images_per_s;
     run->figure[EXPERIMENT_step_s] = v->figures.step_s;
+    run->step_low = v->figures.step_low_s / v->figures.step_s;
+    run->step_high = v->figures.step_high_s / v->figures.step_s;
 }
 
 /* Without a strategy: the best there is. */
@@ -85,7 +87,8 @@ const experiment_row *experiment_origin(const experiment_file *f, const experime
 }
 
 bool experiment_wants(const experiment_filter *w, const experiment_file *f, const experiment_row *row) {
-    if (!w || !w->value) return true;
+    if (!w) return true;
+    if (w->file) return w->file == f;
     const char *has =
         *(const char *const *)(const void *)((const char *)&experiment_origin(f, row)->options + w->at);
     return has && strcmp(has, w->value) == 0;

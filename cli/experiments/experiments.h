@@ -3,6 +3,7 @@
 #ifndef HP_CLI_EXPERIMENTS_H
 #define HP_CLI_EXPERIMENTS_H
 
+#include "cli/experiments/scores.h"
 #include "cli/options/simulate.h"
 #include "costmodels/framework/framework.h"
 
@@ -48,9 +49,10 @@ typedef struct experiment_row {
 typedef struct experiment_file {
     const char *name, *path;
     const char *source, *what, *setup, *section;
-    const char *cited; /* words by which rows of the shipped table, or frameworks, name it; NULL: none does */
-    const char *all;   /* options of every row */
-    int in_table;      /* rows of the shipped table, and frameworks as one, that cite it */
+    const char *
+        cited; /* words by which rows of the shipped table, or frameworks and their rows, name it; NULL: none does */
+    const char *all; /* options of every row */
+    int in_table;    /* rows of these tables, and frameworks as one, that cite it */
     int n, capacity;
     experiment_row *row;
 } experiment_file;
@@ -76,18 +78,20 @@ char *experiment_trim(char *text);
 
 /* What predicts. */
 typedef struct experiment_costs {
-    bool roofline;              /* peak rates of the data sheets and nothing else */
-    const char *const *without; /* the machine's table without the rows that cite these; NULL: all rows */
+    bool roofline; /* peak rates of the data sheets and nothing else */
+    const char *const *
+        without; /* tables, the machine's and frameworks', without the rows that cite these; NULL: all rows */
     int n_without;
 } experiment_costs;
 /* Makes them those of a set-up. */
 hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err);
-/* How many rows of the shipped table name it. */
-hp_status experiment_cited(hp_arena *arena, const char *cited, int *rows, hp_error *err);
+/* How many rows of the shipped table and of those of frameworks name any of these, frameworks' own numbers as one. */
+hp_status experiment_cited(hp_arena *arena, const char *const *cited, int n, int *rows, hp_error *err);
 
 /* What came of one row's options. NAN, NULL: not known. */
 typedef struct experiment_run {
     double figure[EXPERIMENT_FIRST_WORD];
+    double step_low, step_high; /* its 90 % interval over the step; 0: not known */
     const char *outcome, *family;
     char why[256]; /* there is not all */
 } experiment_run;
@@ -99,8 +103,9 @@ void experiment_evaluate(const experiment_row *row, const experiment_costs *c, e
 
 /* Which rows are wanted. */
 typedef struct experiment_filter {
-    size_t at;         /* byte of simulate_options: an option as text */
-    const char *value; /* that it has; NULL: any */
+    const experiment_file *file; /* of which; NULL: of any, with */
+    size_t at;                   /* byte of simulate_options: an option as text */
+    const char *value;           /* that it has */
 } experiment_filter;
 bool experiment_wants(const experiment_filter *w, const experiment_file *f, const experiment_row *row);
 /* The row whose options a row's figure is of; the first one of a ratio. */
@@ -134,6 +139,7 @@ typedef struct experiment_tally {
     int signs, right; /* of all ratios, whatever their kind */
 } experiment_tally;
 bool experiment_is_time(experiment_measure m);
+bool experiment_is_point_of_time(const experiment_row *row);
 void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
                     const experiment_result *r);
 double experiment_mean(double sum, int n); /* NAN of none */
@@ -148,16 +154,31 @@ typedef struct experiment_ranking {
 int experiment_rank(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
                     experiment_run *const *roofline, experiment_ranking **list);
 
-/* Points of one network, machine or image size, with and without the rows of the table that rest on it. */
+/* The points of time of a file, or of all. */
+typedef struct experiment_group {
+    const char *name; /* the file's, "all" */
+    int points, used, hit;
+    double error; /* sum */
+    double tau;   /* of ten rates or more, published against simulated; NAN: of fewer, or of several files */
+    score_coverage coverage;
+} experiment_group;
+experiment_group experiment_group_of(int n, const experiment_file *f, experiment_run *const *run);
+/* One each of the files that have any. */
+int experiment_groups(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
+                      experiment_group **list);
+
+/* Points of one network, machine, image size or file, with and without the rows of tables that rest on it. */
 typedef struct experiment_left_out {
     const char *value;
     int points, n_without;
     double with, without, roofline;
 } experiment_left_out;
-/* "net", "machine", "image". Errors: HP_EUSAGE. */
-hp_status experiment_dimension(const char *name, size_t *at, hp_error *err);
-int experiment_leave_out(hp_arena *arena, const experiment_book *b, size_t at, experiment_run *const *run,
-                         experiment_run *const *roofline, experiment_left_out **list);
+/* "net", "machine", "image", "group" (each file). Errors: HP_EUSAGE. */
+typedef struct experiment_dimension experiment_dimension;
+hp_status experiment_find_dimension(const char *name, const experiment_dimension **d, hp_error *err);
+int experiment_leave_out(hp_arena *arena, const experiment_book *b, const experiment_dimension *d,
+                         experiment_run *const *run, experiment_run *const *roofline,
+                         experiment_left_out **list);
 
 /* A framework and the points, of time and memory, that it was predicted as. */
 typedef struct experiment_profile {
@@ -174,7 +195,9 @@ typedef struct experiment_report {
     const experiment_book *book;
     experiment_run **run, **roofline;
     experiment_tally tally, tally_roofline;
-    int n_profile, n_ranking, n_left_out;
+    int cited; /* rows of tables, and frameworks as one, that were taken from any of these files */
+    int n_group, n_profile, n_ranking, n_left_out;
+    experiment_group *group, of_time; /* one each, and all */
     experiment_profile *profile;
     experiment_ranking *ranking;
     const char *left_out_by; /* NULL: nothing was */

@@ -44,7 +44,7 @@ static hp_status read_file(hp_arena *arena, const char *folder, const char *file
     experiment_file f = {.name = name, .path = hp_arena_printf(arena, "%s/%s", folder, file)};
     HP_TRY(hp_text_file(arena, f.path, "experiment", "", &text, err));
     HP_TRY(experiment_parse(arena, text, &f, err));
-    if (f.cited) HP_TRY(experiment_cited(arena, f.cited, &f.in_table, err));
+    if (f.cited) HP_TRY(experiment_cited(arena, &f.cited, 1, &f.in_table, err));
     HP_ROOM(arena, book->file, book->n, book->capacity);
     book->file[book->n++] = f;
     return HP_OK;

@@ -60,6 +60,10 @@ bool experiment_is_time(experiment_measure m) {
     return m == EXPERIMENT_images_per_s || m == EXPERIMENT_step_s || m == EXPERIMENT_exchange_s;
 }
 
+bool experiment_is_point_of_time(const experiment_row *r) {
+    return r->kind == EXPERIMENT_POINT && experiment_is_time(r->measure) && !r->missing;
+}
+
 void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
                     const experiment_result *r) {
     if (row->kind == EXPERIMENT_NONE) return;

@@ -1,28 +1,35 @@
-/* leave_out.c - points of one network, machine or image size, predicted without what was learnt from figures of it: rows of
- * the table that cite them are taken out. */
+/* leave_out.c - points of one network, machine, image size or file, predicted without what was learnt from figures of it: rows
+ * of tables that cite them are taken out. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
 #include <string.h>
 
-static const struct {
+struct experiment_dimension {
     const char *name;
-    size_t at;
-} dimensions[] = {{"net", offsetof(simulate_options, net)},
-                  {"machine", offsetof(simulate_options, machine)},
-                  {"image", offsetof(simulate_options, image)}};
+    bool file;
+    size_t at; /* else */
+};
+static const experiment_dimension dimensions[] = {{"net", false, offsetof(simulate_options, net)},
+                                                  {"machine", false, offsetof(simulate_options, machine)},
+                                                  {"image", false, offsetof(simulate_options, image)},
+                                                  {"group", true, 0}};
 
-hp_status experiment_dimension(const char *name, size_t *at, hp_error *err) {
+hp_status experiment_find_dimension(const char *name, const experiment_dimension **d, hp_error *err) {
     for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++) {
-        if (strcmp(dimensions[i].name, name) != 0) continue;
-        *at = dimensions[i].at;
-        return HP_OK;
+        *d = &dimensions[i];
+        if (strcmp((*d)->name, name) == 0) return HP_OK;
     }
-    return hp_fail(err, HP_EUSAGE, "--leave-out '%.40s' is not one of net, machine, image", name);
+    return hp_fail(err, HP_EUSAGE, "--leave-out '%.40s' is not one of net, machine, image, group", name);
 }
 
-static bool is_point(const experiment_row *r) {
-    return r->kind == EXPERIMENT_POINT && experiment_is_time(r->measure) && !r->missing;
+/* All rows that have what this one has. */
+static experiment_filter alike(const experiment_dimension *d, const experiment_file *f,
+                               const experiment_row *r) {
+    if (d->file) return (experiment_filter){.file = f, .value = f->name};
+    const simulate_options *o = &experiment_origin(f, r)->options;
+    return (experiment_filter){.at = d->at,
+                               .value = *(const char *const *)(const void *)((const char *)o + d->at)};
 }
 
 /* The mean error of a value's points, and how many they are. */
@@ -33,7 +40,7 @@ static double mean_error(const experiment_book *b, const experiment_filter *w, e
     for (int k = 0; k < b->n; k++) {
         const experiment_file *f = &b->file[k];
         for (int i = 0; i < f->n; i++) {
-            if (!is_point(&f->row[i]) || !experiment_wants(w, f, &f->row[i])) continue;
+            if (!experiment_is_point_of_time(&f->row[i]) || !experiment_wants(w, f, &f->row[i])) continue;
             const double error = experiment_judge(f, i, run[k]).error;
             if (isnan(error)) continue;
             sum += fabs(error);
@@ -43,7 +50,7 @@ static double mean_error(const experiment_book *b, const experiment_filter *w, e
     return experiment_mean(sum, *points);
 }
 
-/* What the table calls the files that have figures of this value which it rests on. */
+/* What tables call the files that have figures of this value which they rest on. */
 static int cited_by(hp_arena *arena, const experiment_book *b, const experiment_filter *w,
                     const char *const **list) {
     const char **cited = HP_NEW(arena, const char *, b->n);
@@ -76,17 +83,16 @@ static void leave_one(hp_arena *arena, const experiment_book *b, const experimen
         c.n_without ? mean_error(b, w, experiment_evaluate_all(arena, b, &c, w), &x->points) : x->with;
 }
 
-int experiment_leave_out(hp_arena *arena, const experiment_book *b, size_t at, experiment_run *const *run,
-                         experiment_run *const *roofline, experiment_left_out **list) {
+int experiment_leave_out(hp_arena *arena, const experiment_book *b, const experiment_dimension *d,
+                         experiment_run *const *run, experiment_run *const *roofline,
+                         experiment_left_out **list) {
     int n = 0, capacity = 0;
     *list = NULL;
     for (int k = 0; k < b->n; k++) {
         const experiment_file *f = &b->file[k];
         for (int i = 0; i < f->n; i++) {
-            const experiment_row *origin = experiment_origin(f, &f->row[i]);
-            const char *value = *(const char *const *)(const void *)((const char *)&origin->options + at);
-            if (!is_point(&f->row[i]) || !value || seen(*list, n, value)) continue;
-            const experiment_filter w = {at, value};
+            const experiment_filter w = alike(d, f, &f->row[i]);
+            if (!experiment_is_point_of_time(&f->row[i]) || !w.value || seen(*list, n, w.value)) continue;
             HP_ROOM(arena, *list, n, capacity);
             leave_one(arena, b, &w, run, roofline, &(*list)[n++]);
         }

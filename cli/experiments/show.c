@@ -2,6 +2,7 @@
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *published(const experiment_row *r, char out[48]) {
     if (!r->has_figure)
@@ -42,10 +43,20 @@ static const char *remark(const experiment_row *r, const experiment_result *x) {
     return x->verdict == EXPERIMENT_HIT ? "" : r->kind == EXPERIMENT_EXACT ? " NOT HELD" : " MISS";
 }
 
+/* Of the column of names. */
+static int width_of(const experiment_file *f) {
+    int width = 16;
+    for (int i = 0; i < f->n; i++) {
+        const int n = (int)strlen(f->row[i].name);
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
 static void print_row(const experiment_file *f, const experiment_row *r, const experiment_result *x,
                       const experiment_result *roofline) {
     char paper[48], value[32], error[16], other[16], plain[512];
-    printf("  %-16s %-15s %12s %12s %8s %8s  %s%s%s", r->name,
+    printf("  %-*s %-15s %12s %12s %8s %8s  %s%s%s", width_of(f), r->name,
            r->has_figure ? experiment_measure_names[r->measure] : "-", published(r, paper),
            simulated(r, x, value), percent(x->error, true, error), percent(roofline->error, true, other),
            experiment_kind_names[r->kind], r->used && f->in_table ? ", used" : "", remark(r, x));
@@ -66,8 +77,8 @@ static void print_file(const experiment_report *r, int k) {
     const experiment_file *f = &r->book->file[k];
     printf("%s: %s\n", f->name, cli_plain(f->source, plain, sizeof plain));
     printf("  %s\n", cli_plain(f->what, plain, sizeof plain));
-    printf("  %-16s %-15s %12s %12s %8s %8s\n", "row", "measure", "published", "simulated", "error",
-           "roofline");
+    printf("  %-*s %-15s %12s %12s %8s %8s\n", width_of(f), "row", "measure", "published", "simulated",
+           "error", "roofline");
     for (int i = 0; i < f->n; i++) {
         const experiment_result x = experiment_judge(f, i, r->run[k]);
         const experiment_result y = experiment_judge(f, i, r->roofline[k]);
@@ -105,11 +116,22 @@ static void print_tally(const experiment_tally *t, const experiment_tally *roofl
            roofline->right, roofline->signs);
 }
 
-/* What may have been fitted to these figures. */
-static void print_cited(const experiment_book *b) {
-    int rows = 0;
-    for (int k = 0; k < b->n; k++) rows += b->file[k].in_table;
-    printf("numbers of the cost table and of frameworks that were taken from these figures: %d\n", rows);
+static void print_group(const experiment_group *g) {
+    char error[16], tau[16] = "-", inside[32] = "-", half[16];
+    if (!isnan(g->tau)) snprintf(tau, sizeof tau, "%.2f", g->tau);
+    if (g->coverage.known)
+        snprintf(inside, sizeof inside, "%d of %d", g->coverage.covered, g->coverage.known);
+    printf("%-24s %6d %5d %12d %11s %6s %17s %11s\n", g->name, g->points, g->used, g->hit,
+           percent(experiment_mean(g->error, g->points), false, error), tau, inside,
+           percent(g->coverage.half_width, false, half));
+}
+
+static void print_groups(const experiment_report *r) {
+    if (!r->n_group) return;
+    printf("\n%-24s %6s %5s %12s %11s %6s %17s %11s\n", "points of time by file", "points", "used",
+           "within 15 %", "mean error", "tau", "in their interval", "half-width");
+    for (int i = 0; i < r->n_group; i++) print_group(&r->group[i]);
+    if (r->n_group > 1) print_group(&r->of_time);
 }
 
 /* What could have been fitted to them, though nothing was. */
@@ -154,21 +176,22 @@ static void print_ranking(const experiment_report *r) {
 
 static void print_left_out(const experiment_report *r) {
     if (!r->left_out_by) return;
-    printf("\nleft out: %-42s %6s %8s %8s %8s\n", r->left_out_by, "points", "with", "without", "roofline");
+    printf("\nleft out: %-42.42s %6s %8s %8s %8s\n", r->left_out_by, "points", "with", "without", "roofline");
     for (int i = 0; i < r->n_left_out; i++) {
         const experiment_left_out *x = &r->left_out[i];
         char with[16], without[16], roofline[16], plain[128];
-        printf("          %-42s %6d %8s %8s %8s%s\n", cli_plain(x->value, plain, sizeof plain), x->points,
+        printf("          %-42.42s %6d %8s %8s %8s%s\n", cli_plain(x->value, plain, sizeof plain), x->points,
                percent(x->with, false, with), percent(x->without, false, without),
                percent(x->roofline, false, roofline),
-               x->n_without ? "" : "  (no row of the table rests on it)");
+               x->n_without ? "" : "  (no row of a table rests on it)");
     }
 }
 
 void experiment_print(const experiment_report *r) {
     for (int k = 0; k < r->book->n; k++) print_file(r, k);
     print_tally(&r->tally, &r->tally_roofline);
-    print_cited(r->book);
+    printf("rows of cost tables, and frameworks as one, that were taken from these figures: %d\n", r->cited);
+    print_groups(r);
     print_profiles(r);
     print_ranking(r);
     print_left_out(r);

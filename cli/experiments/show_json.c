@@ -68,6 +68,20 @@ static json_t *profiles_json(const experiment_report *r) {
     return list;
 }
 
+static json_t *group_json(const experiment_group *g) {
+    return json_pack("{s:s, s:i, s:i, s:i, s:o, s:o, s:i, s:i, s:o}", "file", g->name, "points", g->points,
+                     "used", g->used, "hit", g->hit, "mean_error",
+                     cli_json_number(experiment_mean(g->error, g->points)), "tau", cli_json_number(g->tau),
+                     "intervals", g->coverage.known, "covered", g->coverage.covered, "half_width",
+                     cli_json_number(g->coverage.half_width));
+}
+
+static json_t *groups_json(const experiment_report *r) {
+    json_t *list = json_array();
+    for (int i = 0; i < r->n_group; i++) json_array_append_new(list, group_json(&r->group[i]));
+    return list;
+}
+
 static json_t *name_of(const experiment_row *r) {
     return r ? json_string(r->name) : json_null();
 }
@@ -103,9 +117,10 @@ static json_t *left_out_json(const experiment_report *r) {
 json_t *experiment_json(const experiment_report *r) {
     json_t *files = json_array();
     for (int k = 0; k < r->book->n; k++) json_array_append_new(files, file_json(r, k));
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "files", files, "summary",
-                     tally_json(&r->tally), "roofline", tally_json(&r->tally_roofline), "frameworks",
-                     profiles_json(r), "ranking", ranking_json(r), "left_out", left_out_json(r));
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "files", files, "summary",
+                     tally_json(&r->tally), "roofline", tally_json(&r->tally_roofline), "groups",
+                     groups_json(r), "of_time", group_json(&r->of_time), "frameworks", profiles_json(r),
+                     "ranking", ranking_json(r), "left_out", left_out_json(r));
 }
 
 json_t *experiment_json_list(const experiment_book *b) {

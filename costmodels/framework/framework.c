@@ -25,7 +25,8 @@ static const double EAGER_MODULE_S = 59e-6;
 #define TENSORFLOW_STEP_S 2.7e-3
 #define MXNET_SOURCE                                                                                         \
     "NVIDIA's MXNet: maps channels last, batch norm, addition and ReLU are one kernel, in inference too; "   \
-    "Time of a step's call: inference of ResNet-50 with one to eight images (NVIDIA/DeepLearningExamples)."
+    "Time of a step's call: fitted to published throughput, inference of ResNet-50 with one to eight "       \
+    "images (NVIDIA/DeepLearningExamples)."
 
 #define EAGER_SOURCE                                                                                         \
     "5 to 25 us for an operation in eager mode: descriptions of its way through the dispatcher. "            \
@@ -115,7 +116,8 @@ const hp_framework hp_frameworks[] = {
      .eager = true,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_compiled, hp_rows_cudnn},
      .source = "torch.compile fuses what is not a product or convolution into kernels of its own: "
-               "documentation of torch.compiler."},
+               "documentation of torch.compiler. A parallel region's 100 us: fitted to published throughput, "
+               "inference of one image on 14 cores (timm's results)."},
     {.name = "mpi4dl", /* 1.12, which loads all kernels */
      PYTORCH,
      STORED_SCORES,
@@ -177,7 +179,8 @@ const hp_framework hp_frameworks[] = {
      .rows = {hp_rows_gpu_aware, hp_rows_tensorflow, hp_rows_cudnn},
      .source =
          "A graph executor, maps channels last; norms of inference are kernels of their own. Time of a "
-         "session's call: inference of ResNet-50 with one to eight images (NVIDIA/DeepLearningExamples)."},
+         "session's call: fitted to published throughput, inference of ResNet-50 with one to eight images "
+         "(NVIDIA/DeepLearningExamples)."},
     {.name = "horovod-tf",
      .layout = "channels last",
      .dispatch_s = EAGER_DISPATCH_S,

@@ -1,6 +1,8 @@
 /* rows.c - data/frameworks/NAME.cost compiled into the binary. */
 #include "costmodels/framework/rows.h"
 
+#include <stddef.h>
+
 #define EMBED(symbol, file)                                                                                  \
     __asm__(".section .rodata\n"                                                                             \
             ".global " #symbol "\n" #symbol ":\n"                                                            \
@@ -14,3 +16,7 @@ EMBED(hp_rows_pytorch_1, "pytorch-1");
 EMBED(hp_rows_pytorch_compiled, "pytorch-compiled");
 EMBED(hp_rows_mxnet, "mxnet");
 EMBED(hp_rows_tensorflow, "tensorflow");
+
+const char *const hp_framework_tables[] = {
+    hp_rows_gpu_aware,  hp_rows_cudnn, hp_rows_pytorch_1, hp_rows_pytorch_compiled, hp_rows_mxnet,
+    hp_rows_tensorflow, NULL};

@@ -18,7 +18,7 @@ files=$(find "$HPLAN_SOURCE/experiments" -name "*.txt" | wc -l)
 [ "$(wc -l <out)" = "$files" ] || complain "--list names $(wc -l <out) of $files files"
 names=() # all
 all "published figures that take seconds to predict" ||
-  mapfile -t names < <(cd "$HPLAN_SOURCE/experiments" && printf '%s\n' *.txt | sed -E 's/[.]txt$//; /^(torchgpipe|ratios|megatron|activation)/d')
+  mapfile -t names < <(cd "$HPLAN_SOURCE/experiments" && printf '%s\n' *.txt | sed -E 's/[.]txt$//; /^(torchgpipe|ratios|megatron|activation|lambda|mlperf|mxnet|tf-infer|timm)/d')
 expect 0 experiments --json "${names[@]}"
 held=$(grep -oE '"exact": ?\{[^}]*\}' out | head -1)
 [ "$(echo "$held" | grep -oE '"simulated": ?[0-9]+' | grep -oE '[0-9]+')" -ge 20 ] || complain "hardly any exact row: $held"
@@ -65,6 +65,30 @@ for line in open(sys.argv[1]):
 shown = sum(r["simulated"] is not None or r["simulated_word"] is not None for r in rows.values())
 print(*wrong, f"{seen} rows of {shown} in the JSON", file=sys.stderr) if wrong or seen != shown else None
 sys.exit(bool(wrong) or seen != shown or seen < 30)
+END
+
+# --- files together are all points of time, and text and JSON say the same of them ---
+python3 - out all.json <<'END' || complain "groups"
+import json, math, sys
+report, lines = json.load(open(sys.argv[2])), {}
+text = open(sys.argv[1]).read().split("\npoints of time by file", 1)[1].split("\n\n", 1)[0]
+for line in text.split("\n")[1:]:
+    words = line.replace(" of ", "/").split()
+    lines[words[0]] = words[1:]
+time, wrong = report["summary"]["point"], []
+for key, of in (("points", "simulated"), ("hit", "hit"), ("used", "used")):
+    if sum(g[key] for g in report["groups"]) != time[of]:
+        wrong.append((key, time[of]))
+if len(lines) != len(report["groups"]) + 1 or lines["all"][:3] != [str(time[of]) for of in ("simulated", "used", "hit")]:
+    wrong.append(lines)
+for g in report["groups"] + [report["of_time"]]:
+    part = lambda x: "-" if x is None else f"{100 * x:.1f}%"
+    said = [str(g["points"]), str(g["used"]), str(g["hit"]), part(g["mean_error"]), "-" if g["tau"] is None else f"{g['tau']:.2f}",
+            f"{g['covered']}/{g['intervals']}" if g["intervals"] else "-", part(g["half_width"])]
+    if said != lines[g["file"]]:
+        wrong.append((said, lines[g["file"]]))
+print(*wrong, file=sys.stderr)
+sys.exit(bool(wrong))
 END
 
 # --- what is shown is what simulate predicts ---
@@ -154,6 +178,43 @@ awk -v a="$with" -v b="$without" 'BEGIN { exit !(a != b && b > 0) }' || complain
 sed -i 's/^cited.*/cited: no row of any table/' rank/rank.txt
 expect 0 experiments --folder rank --leave-out machine --json
 [ "$(json with)" = "$(json without)" ] || complain "nothing was left out, and the errors are $(json with) and $(json without)"
+
+# rates of frameworks are left out like rows of the table; a row that two files are cited by is one
+mkdir rates
+for file in one two; do
+  cat >rates/$file.txt <<END
+$head
+cited: fitted to published throughput
+all: --net resnet50 --image 224 --device cuda --machine "nodes=1; node=1 x v100-16" --strategy dp=1 --prec fp16 --batch 128
+trained | --as pytorch-1.13 | images_per_s 1400 | point, used
+END
+done
+printf '%s\n%s\n' "$head" 'own | --net resnet50 --machine lassen --strategy dp=1 | images_per_s 334 | point' >rates/three.txt
+expect 0 experiments --folder rates one --leave-out group
+cited=$(grep '^rows of cost tables' out)
+grep -q 'rest on it\|rests on it' out && complain "no rate of a framework is left out: $(cat out)"
+expect 0 experiments --folder rates --leave-out group
+rows=$(cat "$HPLAN_SOURCE"/costmodels/data/shipped.cost "$HPLAN_SOURCE"/costmodels/data/frameworks/*.cost | grep -c 'fitted to published throughput')
+[ "${cited##* }" = $((rows + 1)) ] || complain "$rows rows and frameworks are cited by a file, and: $cited"
+[ "$cited" = "$(grep '^rows of cost tables' out)" ] || complain "'$cited' of one file, of two: $(grep '^rows of' out)"
+[ "$(grep -oE '^ +[a-z]+ .*rests on it' out | grep -oE '[a-z]+' | head -1) $(grep -c 'rests on it' out)" = 'three 1' ] || complain "left out: $(cat out)"
+[ "$(grep -cE '^one +1 +1 ' out)" = 1 ] || complain "a point that rates were fitted to is not used: $(cat out)"
+expect 0 experiments --folder rates one --leave-out group --json
+[ "$(json with)" != "$(json without)" ] || complain "without a framework's rates the error is $(json without), too"
+with=$(json with) without=$(json without)
+for by in net machine image; do # the file has one of each
+  expect 0 experiments --folder rates one --leave-out $by --json
+  [ "$(json with) $(json without)" = "$with $without" ] || complain "--leave-out $by: $(json with) $(json without), not $with $without"
+done
+# and so are the 3.2 ms of a step's call in MXNet, before which nothing starts: at most 312 images/s with them
+rm -rf call && mkdir call
+cat >call/call.txt <<END
+$head
+cited: fitted to published throughput
+call | --as mxnet --net resnet50 --image 224 --device cuda --machine "nodes=1; node=1 x v100-16" --strategy dp=1 --prec fp16 --batch 1 --mode infer | images_per_s 1 | point, used
+END
+expect 0 experiments --folder call --leave-out group --json
+awk -v a="$(json with)" -v b="$(json without)" 'BEGIN { exit !(a <= 312 && b > 312) }' || complain "a step's call: $(json with), without it $(json without)"
 
 # --- wrong files: file and line ---
 # wrong LINE TEXT: a file of the head and these lines
