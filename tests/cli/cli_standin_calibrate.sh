@@ -26,10 +26,10 @@ grep -q "hplan calibrate --device cuda" err || complain "$(cat err)"
 # messages by back end, between two GPUs; within one by MPI alone
 export HPLAN_STANDIN_GPUS=2
 table=$XDG_CACHE_HOME/hplan/local-cuda.cost
-rows=("p2p nvlink mpi" "p2p nvlink nccl" "collective nvlink allreduce mpi r2 n2" "collective nvlink allreduce nccl r2 n2")
+rows=("p2p pcie mpi" "p2p pcie nccl" "collective pcie allreduce mpi r2 n2" "collective pcie allreduce nccl r2 n2")
 if all "every collective between GPUs"; then
   expect 0 calibrate --device cuda --comm -e 4Ki -f 16 -n 2 -w 0
-  rows+=("collective nvlink allgather nccl r2 n2")
+  rows+=("collective pcie allgather nccl r2 n2")
 else
   calibrate_some 5 -e 4Ki -f 16 -n 2 -w 0 # all-reduces by three back ends, messages by two
 fi
