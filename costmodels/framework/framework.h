@@ -1,6 +1,6 @@
 /* framework.h - what a deep-learning framework does beside the kernels of hplan's plans: what it runs as kernels of their
  * own, how long its host takes for each, in which units it multiplies. `--as` predicts what such a framework would take;
- * without it a plan is hplan's own. Every figure has a source, none is fitted to a published total. */
+ * without it a plan is hplan's own. Every figure has a source; rates that were fitted to published totals say so. */
 #ifndef HP_FRAMEWORK_H
 #define HP_FRAMEWORK_H
 
