@@ -153,6 +153,26 @@ const hp_framework hp_frameworks[] = {
      .score_passes = {6.5, 9.5 + 6.5},
      .again = true,
      .source = MEGATRON_SOURCE " Its selective recomputation of attention: Korthikanti et al."},
+    {.name = "deepspeed", /* a model of 16 bits, not autocast */
+     .layout = "tokens by channels",
+     .dispatch_s = EAGER_DISPATCH_S,
+     .module_s = EAGER_MODULE_S,
+     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .tf32 = true,
+     .channels_first = true,
+     .norm_blocks = true,
+     .eager = true,
+     .blocks = true,
+     .copies_gradients = true,
+     .context_bytes = LAZY_CONTEXT,
+     .score_passes = {4, 7},
+     .head_copies = 4,
+     .stores_scores = true,
+     .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
+     .source =
+         EAGER_SOURCE " The model itself is of 16 bits, gradients are copied into contiguous buffers, "
+                      "FusedAdam updates all parameters with "
+                      "one kernel: DeepSpeed's documentation of fp16, zero_optimization and optimizers."},
     {.name = "mxnet", MXNET, .step_s = MXNET_STEP_S, .source = MXNET_SOURCE},
     {.name = "mxnet-graphs", MXNET, .source = MXNET_SOURCE " CUDA graphs start whole steps."},
     {.name = "tensorflow-1.15",

@@ -160,6 +160,8 @@ static void autocast_keeps_norms_and_softmax_in_float32(void **state) {
     want(passes(torch, &w.m, half, attention, HP_TASK_FWD), 5 + 4, 10 * scores + 4 * 2 * map);
     want(passes(torch, &w.m, half, norm, HP_TASK_FWD), 1, 2 * map + 3 * map); /* its own, wider, and a cast */
     want(passes(named("megatron-lm"), &w.m, half, norm, HP_TASK_FWD), 0, 0);
+    want(passes(named("deepspeed"), &w.m, half, norm, HP_TASK_FWD), 0, 0); /* a model of 16 bits */
+    want(passes(named("deepspeed"), &w.m, half, attention, HP_TASK_FWD), 2 + 4, 4 * scores + 4 * 2 * map);
     hp_arena_free(w.arena);
 }
 
