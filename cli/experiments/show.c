@@ -134,15 +134,15 @@ static void print_groups(const experiment_report *r) {
     if (r->n_group > 1) print_group(&r->of_time);
 }
 
-/* What could have been fitted to them, though nothing was. */
+/* How many numbers each framework has beside the points that it is judged by. */
 static void print_profiles(const experiment_report *r) {
     char error[16];
     if (r->n_profile)
-        printf("\nframework          %14s %8s %14s %12s\n", "numbers in it", "points", "within 15 %",
+        printf("\n%-26s %14s %8s %14s %12s\n", "framework", "numbers in it", "points", "within 15 %",
                "mean error");
     for (int i = 0; i < r->n_profile; i++) {
         const experiment_profile *p = &r->profile[i];
-        printf("%-18s %14d %8d %14d %12s\n", p->framework->name, hp_framework_numbers(p->framework),
+        printf("%-26s %14d %8d %14d %12s\n", p->framework->name, hp_framework_numbers(p->framework),
                p->points, p->hit, percent(experiment_mean(p->error, p->points), false, error));
     }
 }
