@@ -140,7 +140,7 @@ static hp_task_cost case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtyp
     hp_work w = hp_work_of_case(g, dtype, key);
     if (c->framework) {
         w.library = true;
-        hp_framework_units(c->framework, c->machine, g, &w);
+        hp_framework_units(c->framework, c->machine, &w);
         hp_framework_amounts(c->framework, c->machine, g, dtype, key, &w);
         hp_framework_pad(c->framework, c->machine, g, key, &w);
     }

@@ -18,13 +18,14 @@ static const double EAGER_DISPATCH_S = 10e-6;
  * image takes 10.4 ms on a V100 and 10.7 on a T4, that is of the host, for 175 operations; torchbench counts 13.3 ms. */
 static const double EAGER_MODULE_S = 59e-6;
 
-/* Compiled code calls kernels without the dispatcher. */
-#define COMPILED_DISPATCH_S 2e-6
+/* Guesses: compiled code calls kernels without the dispatcher; MXNet's engine and TensorFlow's executor are no modules of Python. */
+static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
 /* One image's inference of ResNet-50, less what its kernels take. */
 #define MXNET_STEP_S      3.2e-3
 #define TENSORFLOW_STEP_S 2.7e-3
 #define MXNET_SOURCE                                                                                         \
     "NVIDIA's MXNet: maps channels last, batch norm, addition and ReLU are one kernel, in inference too; "   \
+    "5 us to start an operation: a guess. "                                                                  \
     "Time of a step's call: fitted to published throughput, inference of ResNet-50 with one to eight "       \
     "images (NVIDIA/DeepLearningExamples)."
 
@@ -57,6 +58,9 @@ static const double EAGER_MODULE_S = 59e-6;
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
+/* DistributedDataParallel: gradient_as_bucket_view is off by default. */
+#define DATA_PARALLEL .eager = true, .context_bytes = LAZY_CONTEXT, .copies_gradients = true
+
 #define AUTOCAST_SOURCE                                                                                      \
     " 16 bits are torch.autocast's: its operations that stay float32 (norms, softmax, losses), weights "     \
     "cast once a step: documentation of torch.amp. matmul on heads that are cut from one product copies "    \
@@ -77,9 +81,9 @@ static const double EAGER_MODULE_S = 59e-6;
     .drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
 
 #define MXNET                                                                                                \
-    .layout = "channels last", .dispatch_s = 5e-6, .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},             \
-    .fuses = true, .unfolded = true, .stores_scores = true, .eager = true,                                   \
-    .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn}
+    .layout = "channels last", .dispatch_s = ENGINE_DISPATCH_S,                                              \
+    .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1}, .fuses = true, .unfolded = true, .stores_scores = true,    \
+    .eager = true, .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn}
 
 const hp_framework hp_frameworks[] = {
     {.name = "pytorch-1.13",
@@ -87,18 +91,14 @@ const hp_framework hp_frameworks[] = {
      STORED_SCORES,
      CONTIGUOUS,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
-     .eager = true,
-     .context_bytes = LAZY_CONTEXT,
-     .copies_gradients = true, /* DistributedDataParallel, gradient_as_bucket_view is off by default */
+     DATA_PARALLEL,
      .source = EAGER_SOURCE AUTOCAST_SOURCE},
     {.name = "pytorch-1.13-channels-last",
      .layout = "channels last",
      PYTORCH,
      STORED_SCORES,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
-     .eager = true,
-     .context_bytes = LAZY_CONTEXT,
-     .copies_gradients = true, /* DistributedDataParallel, gradient_as_bucket_view is off by default */
+     DATA_PARALLEL,
      .source = EAGER_SOURCE AUTOCAST_SOURCE " Maps are channels last: nothing is transposed."},
     {.name = "pytorch-2",
      PYTORCH,
@@ -106,14 +106,12 @@ const hp_framework hp_frameworks[] = {
      .norm_blocks = true,
      .head_copies = 1,
      .rows = {hp_rows_gpu_aware, hp_rows_cudnn},
-     .eager = true,
-     .context_bytes = LAZY_CONTEXT,
-     .copies_gradients = true, /* DistributedDataParallel, gradient_as_bucket_view is off by default */
-     .source = EAGER_SOURCE AUTOCAST_SOURCE " Convolutions of 16 bits read and write contiguous maps: of the "
-                                            "layouts this is nearest to timm's results "
-                                            "on an RTX 4090. scaled_dot_product_attention reads queries, "
-                                            "keys and values as they lie and stores no scores: "
-                                            "documentation of PyTorch 2.0."},
+     DATA_PARALLEL,
+     .source = EAGER_SOURCE AUTOCAST_SOURCE " Maps are not transposed around convolutions: timm's results on "
+                                            "an RTX 4090 are nearer to that than to twice "
+                                            "the transpositions of 1.13. scaled_dot_product_attention reads "
+                                            "queries, keys and values as they lie and stores "
+                                            "no scores: documentation of PyTorch 2.0."},
     {.name = "pytorch-2-compiled",
      .layout = "channels first",
      .dispatch_s = COMPILED_DISPATCH_S,
@@ -124,7 +122,8 @@ const hp_framework hp_frameworks[] = {
      .eager = true,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_compiled, hp_rows_cudnn},
      .source = "torch.compile fuses what is not a product or convolution into kernels of its own: "
-               "documentation of torch.compiler. A parallel region's 100 us: fitted to published throughput, "
+               "documentation of torch.compiler. 2 us to start an operation: a guess. A parallel region's "
+               "100 us: fitted to published throughput, "
                "inference of one image on 14 cores (timm's results)."},
     {.name = "mpi4dl", /* 1.12, which loads all kernels */
      PYTORCH,
@@ -154,25 +153,19 @@ const hp_framework hp_frameworks[] = {
      .again = true,
      .source = MEGATRON_SOURCE " Its selective recomputation of attention: Korthikanti et al."},
     {.name = "deepspeed", /* a model of 16 bits, not autocast */
-     .layout = "tokens by channels",
      .dispatch_s = EAGER_DISPATCH_S,
      .module_s = EAGER_MODULE_S,
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .tf32 = true,
-     .channels_first = true,
-     .norm_blocks = true,
-     .eager = true,
      .blocks = true,
-     .copies_gradients = true,
-     .context_bytes = LAZY_CONTEXT,
-     .score_passes = {4, 7},
-     .head_copies = 4,
-     .stores_scores = true,
+     STORED_SCORES,
+     CONTIGUOUS,
+     DATA_PARALLEL,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_1, hp_rows_cudnn},
-     .source =
-         EAGER_SOURCE " The model itself is of 16 bits, gradients are copied into contiguous buffers, "
-                      "FusedAdam updates all parameters with "
-                      "one kernel: DeepSpeed's documentation of fp16, zero_optimization and optimizers."},
+     .source = EAGER_SOURCE
+     " The model itself is of 16 bits, gradients are copied into contiguous buffers, FusedAdam updates all "
+     "parameters "
+     "with one kernel: DeepSpeed's documentation of fp16, zero_optimization and optimizers."},
     {.name = "mxnet", MXNET, .step_s = MXNET_STEP_S, .source = MXNET_SOURCE},
     {.name = "mxnet-graphs", MXNET, .source = MXNET_SOURCE " CUDA graphs start whole steps."},
     {.name = "tensorflow-1.15",
@@ -236,8 +229,8 @@ hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const 
     hp_error err;
     *all = *t;
     for (int i = HP_FRAMEWORK_ROWS - 1; i >= 0; i--) {
-        hp_cost_table *own = NULL, *before = HP_NEW(arena, hp_cost_table, 1);
         if (!f->rows[i]) continue;
+        hp_cost_table *own = NULL, *before = HP_NEW(arena, hp_cost_table, 1);
         const hp_status parsed = hp_rows_parse(arena, f->rows[i], f->name, &own, &err);
         HP_ASSERT(parsed == HP_OK); /* tests read them all */
         *before = *t;
@@ -264,16 +257,14 @@ static bool retype(hp_work *w, const char *name) {
     return true;
 }
 
-/* Attention of inference under autocast: hplan's own is of float32. */
-static void lower_attention(const hp_graph *g, hp_work *w) {
-    const bool half = g->deployed && (g->prec == HP_PREC_FP16 || g->prec == HP_PREC_BF16);
-    if (half && strstr(w->key, ".attention") && retype(w, g->prec == HP_PREC_FP16 ? "f16" : "bf16"))
-        w->bytes /= 2;
+/* Attention of inference under autocast is stored in the type that it is multiplied in: hplan's own stays float32. */
+static void lower_attention(hp_work *w) {
+    if (w->factors && retype(w, w->factors)) w->bytes /= 2;
 }
 
-void hp_framework_units(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_work *w) {
+void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) {
     const bool dense = w->rates && w->rates != hp_rates_stem;
-    if (f->autocast) lower_attention(g, w);
+    if (f->autocast) lower_attention(w);
     if (f->tf32 && m->device.tf32_flops_per_s > 0 && strstr(w->key, ".conv") && !dense) retype(w, "tf32");
 }
 

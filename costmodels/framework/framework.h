@@ -14,10 +14,9 @@ enum { HP_FRAMEWORK_ROWS = 4 };
 typedef struct hp_framework {
     const char *name;  /* "pytorch-1.13" */
     double dispatch_s; /* host time of an operation that starts a kernel */
-    double
-        region_s;  /* of an operation on a processor: a parallel region of all its cores; 0: as dispatch_s */
-    double step_s; /* host time of a step before its first kernel, which nothing hides; 0: none */
-    double module_s; /* and of one that a module of Python starts: in the forward pass; 0: as others */
+    double module_s;   /* and of one that a module of Python starts: in the forward pass; 0: as others */
+    double region_s;   /* and of one on a processor: a parallel region of its cores; 0: as dispatch_s */
+    double step_s;     /* host time of a step before its first kernel, which nothing hides; 0: none */
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
     double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
@@ -44,17 +43,16 @@ typedef struct hp_framework {
         [2]; /* how often the scores of attention, stored whole, are read or written: forward, backward; 0: blocks
                              * are on the device alone */
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
-    double
-        head_copies; /* of a map around attention: queries, keys, values by heads, and the result; 0: none, nor of windows */
+    double head_copies; /* of a map around attention: queries, keys, values, result; 0: nor of windows */
     /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
      * all of them */
     bool sums_tokens;
     int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
     double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
-    const char *rows
-        [HP_FRAMEWORK_ROWS]; /* of cost tables, the first before the others and all before hplan's; up to a NULL */
-    const char *layout;      /* of its maps and kernels, in words: "channels first" */
-    const char *source;      /* of these, in words */
+    /* of cost tables: the first goes before the others, all before hplan's; up to a NULL */
+    const char *rows[HP_FRAMEWORK_ROWS];
+    const char *layout; /* of its maps and kernels, in words: "channels first" */
+    const char *source; /* of these, in words */
 } hp_framework;
 
 /* The frameworks, ended by a name of NULL. */
@@ -73,7 +71,7 @@ typedef struct hp_framework_passes {
 hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
                                            hp_dtype dtype, const hp_work_case *c);
 /* Changes the work's key to that of the units that the framework multiplies in. */
-void hp_framework_units(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_work *w);
+void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
 /* Takes off the multiplications that its convolution does without, and what its norm does not read; adds those of scores
  * that are masked afterwards. After hp_framework_units. */
 void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,

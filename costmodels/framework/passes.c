@@ -25,8 +25,8 @@ static void add_passes(hp_framework_passes *p, double kernels, double bytes) {
 
 /* --- what goes with the same kernel here --- */
 
-/* A convolution's bias (read, written, which the libraries of matrices do with the
- * product; its gradient is a sum), a norm (read, written), an addition (two read, one written), an activation. */
+/* A convolution's bias (read, written, which the libraries of matrices do with the product; its gradient is a sum),
+ * a norm (read, written), an addition (two read, one written), an activation. */
 static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
                         hp_framework_passes *p) {
     const bool deployed = g->deployed, matrix = hp_layer_is_matrix(l), alone = l->op == HP_ACT,
@@ -72,7 +72,7 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
     const double *of = autocast ? f->score_passes_autocast : f->score_passes;
     double passes = of[backward];
     if (passes <= 0) return;
-    /* a bias is added, and what a shift keeps apart is masked: one read and one write each; a cast to float32 goes with the bias */
+    /* a bias is added, and what a shift keeps apart is masked: one read and one write each, of float32 under autocast */
     if (l->n_param > 0) passes += backward ? 1 : 2;
     if (l->kh > 0 && shifted && !backward) passes += autocast ? 4 : 2;
     add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);

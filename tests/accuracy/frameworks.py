@@ -125,6 +125,11 @@ def numbers_of(row):
     return step, lost
 
 
+def least_of(name):
+    kind, of = name.split(":")[:2]
+    return LEAST.get(name, LEAST.get(kind, 0.05)) * BOOST.get(of, 1)
+
+
 class Fit:
     def __init__(self, rows, kinds, done):
         self.names = {}
@@ -152,7 +157,7 @@ class Fit:
         kinds = [n.split(":")[0] for n in self.names]
         spread = numpy.array([SPREAD.get(k, 0.4) for k in kinds])
         done = numpy.array([self.done.get(n, 0) for n in self.names])
-        least = numpy.array([math.log(LEAST.get(n, LEAST.get(n.split(":")[0], 0.05)) * BOOST.get(n.split(":")[-2 if n.startswith("conv") else -1], 1)) for n in self.names]) - done
+        least = numpy.array([math.log(least_of(n)) for n in self.names]) - done
 
         def residuals(x):
             return numpy.append([math.log(self.seconds(x, p) / p[4]) / (0.02 if p[0]["group"] == "elsewhere" else 0.05) for p in points],
@@ -179,12 +184,12 @@ class Fit:
         return [set(order[k::5]) for k in range(5)]
 
     def residual(self, names, errors):
-        """of a row with these multipliers: of the points that have all of them, any of them, or of all points"""
+        """of a row with these multipliers: of the points that have all of them, any of them, or of all points; how many have all"""
         wanted = {self.names[n] for n in names if n in self.names}
         rests = [set().union(*terms) for _, terms, *_ in self.points]
         ways = [[wanted and wanted <= r for r in rests], [wanted & r for r in rests], [True for _ in rests]]
         parts = [[abs(math.log1p(e)) for e, has in zip(errors, way) if has] for way in ways]
-        return max(LEAST_RESIDUAL, numpy.quantile(next(p for p in parts if len(p) >= FEW), 0.9))
+        return max(LEAST_RESIDUAL, numpy.quantile(next(p for p in parts if len(p) >= FEW), 0.9)), len(parts[0])
 
     def by(self, key):
         parts = collections.defaultdict(set)
@@ -237,7 +242,8 @@ def done_so_far():
 def rewrite_residuals(fit, errors):
     for path, k, names, _, _ in list(rows_of_tables()):
         lines = path.read_text().split("\n")
-        lines[k] = re.sub(r" [|] paper [0-9.]+ ", f" | paper {fit.residual(names, errors):.2f} ", lines[k])
+        residual, points = fit.residual(names, errors)
+        lines[k] = re.sub(r" [|] paper [0-9.]+ [0-9]+ ", f" | paper {residual:.2f} {points} ", lines[k])
         path.write_text("\n".join(lines))
 
 

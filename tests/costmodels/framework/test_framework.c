@@ -111,9 +111,9 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     world a = make_world("thesis-a100", "cnn", 28, 4), v = make_world("lassen", "cnn", 28, 4);
     hp_work conv = {.key = "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56"}, norm = {.key = "fwd.bn c64 f32 w56"},
             old = conv;
-    hp_framework_units(named("pytorch-1.13"), &a.m, a.g, &conv);
-    hp_framework_units(named("pytorch-1.13"), &a.m, a.g, &norm);
-    hp_framework_units(named("pytorch-1.13"), &v.m, v.g, &old); /* a V100 has no such units */
+    hp_framework_units(named("pytorch-1.13"), &a.m, &conv);
+    hp_framework_units(named("pytorch-1.13"), &a.m, &norm);
+    hp_framework_units(named("pytorch-1.13"), &v.m, &old); /* a V100 has no such units */
     assert_string_equal(conv.key, "fwd.conv k3x3 s1 d1 g1 i64 o64 tf32 w56");
     assert_string_equal(norm.key, "fwd.bn c64 f32 w56");
     assert_string_equal(old.key, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56");
@@ -267,9 +267,9 @@ static void three_by_three_in_float32_multiplies_less(void **state) {
             const hp_work_case c = hp_work_case_at(v.g, layer, ops[k], &out);
             const hp_work plain = hp_work_of_case(v.g, HP_F32, &c);
             hp_work on_v100 = plain, on_a100 = plain;
-            hp_framework_units(torch, &v.m, v.g, &on_v100);
+            hp_framework_units(torch, &v.m, &on_v100);
             hp_framework_amounts(torch, &v.m, v.g, HP_F32, &c, &on_v100);
-            hp_framework_units(torch, &a.m, v.g, &on_a100);
+            hp_framework_units(torch, &a.m, &on_a100);
             hp_framework_amounts(torch, &a.m, v.g, HP_F32, &c, &on_a100); /* multiplies in tf32 */
             assert_true(fabs(on_v100.flops / plain.flops - wanted[i].left) < 1e-12);
             assert_true(on_a100.flops == plain.flops);
