@@ -4,7 +4,7 @@
 #ifndef HP_CLI_H
 #define HP_CLI_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <argp.h>
 #include <jansson.h>

@@ -4,9 +4,9 @@
  * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
 #include "cli/cli.h"
 
-#include "plan/base/alloc.h"
-#include "plan/base/nearest.h"
-#include "plan/base/version.h"
+#include "base/alloc.h"
+#include "base/nearest.h"
+#include "base/version.h"
 
 #include <limits.h>
 #include <malloc.h>

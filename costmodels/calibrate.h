@@ -9,7 +9,7 @@
 
 #include "costmodels/error_fit.h"
 #include "costmodels/rows.h"
-#include "plan/base/db.h"
+#include "base/db.h"
 
 typedef struct hp_calibration hp_calibration;
 

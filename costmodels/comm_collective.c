@@ -6,12 +6,12 @@
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
-#include "plan/machine/network.h"
+#include "machines/network.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A core of a server of the 2020s (machine/local.c), which adds what came to the host. */
+/* A core of a server of the 2020s (machines/local.c), which adds what came to the host. */
 #define HOST_CORE_BYTES_PER_S 10e9
 
 /* --- steps --- */

@@ -2,7 +2,7 @@
  * sample interrupted by the operating system counts little (bisquare weights, Holland & Welsch 1977, as in
  * gsl_multifit_robust). */
 #include "costmodels/fit.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "traces/query.h"
 

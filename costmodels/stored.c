@@ -3,8 +3,8 @@
 #include "costmodels/stored.h"
 
 #include "costmodels/rows.h"
-#include "plan/base/hash.h"
-#include "plan/base/input.h"
+#include "base/hash.h"
+#include "base/input.h"
 #include "traces/text.h"
 
 #include <stdlib.h>

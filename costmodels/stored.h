@@ -4,7 +4,7 @@
 #define HP_STORED_H
 
 #include "costmodels/table.h"
-#include "plan/base/db.h"
+#include "base/db.h"
 
 /* Writes the table and those it falls back on, every digit of them, with their origin. */
 hp_status hp_cost_store(hp_db *db, const hp_cost_table *t, hp_error *err);

@@ -33,7 +33,7 @@
 #define HP_TABLE_H
 
 #include "plan/collectives/collective.h"
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 #include "plan/program/program.h"
 #include "plan/program/work.h"
 #include "traces/ring.h"

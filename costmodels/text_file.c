@@ -1,7 +1,7 @@
 /* text_file.c - reads a text file whole. */
 #include "costmodels/text_file.h"
 
-#include "plan/base/input.h"
+#include "base/input.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef HP_TEXT_FILE_H
 #define HP_TEXT_FILE_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 /* what: "cost table"; hint: added to the message of a file that is missing or none, "" or "; ...". Lives in `arena`.
  * Errors: HP_EDATA (not a text file, or too large). */

@@ -7,7 +7,7 @@
 #ifndef HP_CANVAS_H
 #define HP_CANVAS_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 typedef enum hp_canvas_format { HP_CANVAS_SVG, HP_CANVAS_PNG, HP_CANVAS_DUMB } hp_canvas_format;
 

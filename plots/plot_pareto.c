@@ -3,7 +3,7 @@
  * device hours. */
 #include "plots/plots.h"
 
-#include "plan/base/front.h"
+#include "base/front.h"
 #include "traces/text.h"
 
 #include <math.h>

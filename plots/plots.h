@@ -107,7 +107,7 @@ hp_status hp_plot_balance(const hp_plot_balance_line *line, int n_line, int n, h
 hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, const char *line, hp_canvas *c,
                           hp_error *err);
 
-/* The candidates on the front of memory, images/s and device hours (plan/base/front.h), as stored or else found anew.
+/* The candidates on the front of memory, images/s and device hours (base/front.h), as stored or else found anew.
  * front: room for all. Returns how many. */
 int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front);
 

@@ -2,7 +2,7 @@
  * each line; # begins a comment line. */
 #include "plots/plots.h"
 
-#include "plan/base/input.h"
+#include "base/input.h"
 #include "traces/text.h"
 
 #include <math.h>

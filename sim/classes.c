@@ -3,7 +3,7 @@
 #include "sim/classes.h"
 
 #include "plan/lower/placement.h"
-#include "plan/machine/network.h"
+#include "machines/network.h"
 
 #include <string.h>
 

@@ -8,11 +8,11 @@
 #ifndef HP_SIM_CLASSES_H
 #define HP_SIM_CLASSES_H
 
-#include "plan/base/arena.h"
-#include "plan/machine/machine.h"
+#include "base/arena.h"
+#include "machines/machine.h"
 #include "plan/program/wiring.h"
 
-/* Where a rank runs, and what it sends through. NICs: those of its node that are near to it (plan/machine/network.h). */
+/* Where a rank runs, and what it sends through. NICs: those of its node that are near to it (machines/network.h). */
 typedef enum hp_place_kind {
     HP_PLACE_NODE,
     HP_PLACE_DEVICE,

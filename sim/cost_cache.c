@@ -3,8 +3,8 @@
 
 #include "costmodels/framework/framework.h"
 
-#include "plan/base/hash.h"
-#include "plan/graph/alike.h"
+#include "base/hash.h"
+#include "networks/graph/alike.h"
 #include "plan/program/work.h"
 
 #include <math.h>

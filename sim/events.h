@@ -3,7 +3,7 @@
 #ifndef HP_SIM_EVENTS_H
 #define HP_SIM_EVENTS_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

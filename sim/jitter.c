@@ -7,7 +7,7 @@
 #include "sim/jitter.h"
 
 #include "costmodels/jitter_fit.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "sim/state.h"
 
 #include <math.h>

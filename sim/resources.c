@@ -1,7 +1,7 @@
 /* resources.c - how long a task takes alone, and what it takes of the processors, links and cards that ranks share. */
 #include "sim/state.h"
 
-#include "plan/machine/network.h"
+#include "machines/network.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * takes part in each class of communicators and what their collectives take. */
 #include "sim/state.h"
 
-#include "plan/machine/network.h"
+#include "machines/network.h"
 
 #include <math.h>
 
@@ -31,7 +31,7 @@ static bool apart(const sim *s, hp_place_kind kind, int a, int b) {
     return at && at[a] != at[b];
 }
 
-/* Of two ranks' devices (plan/machine/network.h). */
+/* Of two ranks' devices (machines/network.h). */
 static unsigned meet(const sim *s, int a, int b) {
     const int32_t *device = s->classes->place[HP_PLACE_DEVICE].at;
     return hp_network_meet(s->machine, device[a], device[b]);

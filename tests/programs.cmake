@@ -50,7 +50,7 @@ endfunction()
 
 # folder (the first row that matches) -> libraries; a folder whose first library is not built is left out
 set(test_links
-  "plan/onnx|hp_support_onnx hp_support_plan"
+  "networks/onnx|hp_support_onnx hp_support_plan"
   "plan|hp_support_plan"
   "traces/check|hp_lib_check hp_support_traces hp_support_plan"
   "traces|hp_support_traces hp_support_plan"

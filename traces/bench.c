@@ -1,6 +1,6 @@
 /* bench.c - writes series of queries to SQLite and reads them back; files are untrusted. */
 #include "traces/bench.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "traces/text.h"
 

@@ -3,8 +3,8 @@
 #ifndef HP_BENCH_H
 #define HP_BENCH_H
 
-#include "plan/base/arena.h"
-#include "plan/base/db.h"
+#include "base/arena.h"
+#include "base/db.h"
 #include "traces/serving.h"
 
 typedef struct hp_bench_query {

@@ -2,8 +2,8 @@
  * network file systems, where processes cannot share memory (sqlite.org/wal.html). */
 #include "traces/ledger.h"
 
-#include "plan/base/db.h"
-#include "plan/base/host.h"
+#include "base/db.h"
+#include "base/host.h"
 #include "traces/text.h"
 
 #include <errno.h>

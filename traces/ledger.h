@@ -5,8 +5,8 @@
 #ifndef HP_LEDGER_H
 #define HP_LEDGER_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

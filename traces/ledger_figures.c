@@ -1,8 +1,8 @@
 /* ledger_figures.c - how good predictions have been: errors and coverage over the runs of a history. */
 #include "traces/ledger.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/device/device.h"
+#include "machines/device/device.h"
 #include "traces/query.h"
 
 #include <math.h>

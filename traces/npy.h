@@ -3,8 +3,8 @@
 #ifndef HP_NPY_H
 #define HP_NPY_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <stdint.h>
 

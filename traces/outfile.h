@@ -2,7 +2,7 @@
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 
-#include "plan/base/new_file.h"
+#include "base/new_file.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef HP_QUERY_H
 #define HP_QUERY_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "traces/trace.h"
 
 enum { HP_TRACE_NEWEST = 512 }; /* iterations kept: enough for any median, and a limit on memory */

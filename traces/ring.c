@@ -4,7 +4,7 @@
  * the slot after the head may be half written when the rank is killed, so the reader skips it and still gets
  * `capacity` complete entries. Heads count entries ever written and are stored (release) after the entry. */
 #include "traces/ring.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef HP_RING_H
 #define HP_RING_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* serving.c - percentiles of latency, their confidence, and MLPerf's requirements for a run. */
 #include "traces/serving.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/status.h"
-#include "plan/base/text.h"
+#include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef HP_TRACES_TEXT_H
 #define HP_TRACES_TEXT_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  * hp_db). */
 #include "traces/trace.h"
 
-#include "plan/base/host.h"
-#include "plan/base/version.h"
+#include "base/host.h"
+#include "base/version.h"
 #include "plan/program/print.h"
 #include "traces/meetings.h"
 

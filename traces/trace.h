@@ -2,7 +2,7 @@
 #ifndef HP_TRACE_H
 #define HP_TRACE_H
 
-#include "plan/base/db.h"
+#include "base/db.h"
 #include "plan/program/program.h"
 #include "traces/ring.h"
 

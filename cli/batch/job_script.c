@@ -1,7 +1,7 @@
 /* job_script.c - what batch systems want to know, and the same shell program below it for all of them. */
 #include "cli/batch/job_script.h"
 
-#include "plan/base/text.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #ifndef HP_CLI_JOB_SCRIPT_H
 #define HP_CLI_JOB_SCRIPT_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 #include "cli/bench/balance_cases.h"
 
 #include "costmodels/table.h"
-#include "plan/base/units.h"
-#include "plan/graph/graph.h"
-#include "plan/machine/machine.h"
+#include "base/units.h"
+#include "networks/graph/graph.h"
+#include "machines/machine.h"
 #include "plan/program/work.h"
 #include "plan/tiles/tile.h"
 #include "sim/costs.h"

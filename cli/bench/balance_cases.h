@@ -2,7 +2,7 @@
 #ifndef HP_CLI_BALANCE_CASES_H
 #define HP_CLI_BALANCE_CASES_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 #include "sim/balance/balance.h"
 
 /* Of a network ("resnet50"), or "chain:18", convolutions of one shape, as SynthNet is built. */

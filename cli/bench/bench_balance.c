@@ -5,8 +5,8 @@
 #include "cli/bench/balance_cases.h"
 #include "cli/bench/bench_list.h"
 #include "cli/show/frame.h"
-#include "plan/base/clock.h"
-#include "plan/base/units.h"
+#include "base/clock.h"
+#include "base/units.h"
 #include "plots/plots.h"
 
 #include <math.h>

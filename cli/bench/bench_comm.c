@@ -7,8 +7,8 @@
 #include "cli/launch/hostfile.h"
 #include "cli/show/bench_comm_show.h"
 #include "cli/show/frame.h"
-#include "plan/base/units.h"
-#include "plan/machine/here.h"
+#include "base/units.h"
+#include "machines/here.h"
 #include "traces/outfile.h"
 
 #include <errno.h>

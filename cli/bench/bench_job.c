@@ -5,7 +5,7 @@
 #include "cli/commands/serve_plan.h"
 #include "traces/text.h"
 
-#include "plan/base/version.h"
+#include "base/version.h"
 
 #include <time.h>
 

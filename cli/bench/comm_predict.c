@@ -1,8 +1,8 @@
 /* comm_predict.c - sizes as nccl-tests takes them, times as hp_cost_collective has them. */
 #include "cli/bench/comm_predict.h"
 
-#include "plan/base/units.h"
-#include "plan/graph/dtype.h"
+#include "base/units.h"
+#include "networks/graph/dtype.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef HP_CLI_COMM_RUN_H
 #define HP_CLI_COMM_RUN_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <jansson.h>
 #include <stdint.h>

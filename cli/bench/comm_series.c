@@ -2,7 +2,7 @@
 #include "cli/bench/comm_series.h"
 
 #include "cli/bench/bench_list.h"
-#include "plan/base/nearest.h"
+#include "base/nearest.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 #ifndef HP_CLI_COMM_SERIES_H
 #define HP_CLI_COMM_SERIES_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "plan/collectives/collective.h"
-#include "plan/device/device.h"
+#include "machines/device/device.h"
 
 typedef struct comm_where {
     const hp_device_info *device;

@@ -5,8 +5,8 @@
 #include "cli/show/next.h"
 #include "costmodels/tuning/import.h"
 #include "costmodels/text_file.h"
-#include "plan/base/clock.h"
-#include "plan/base/units.h"
+#include "base/clock.h"
+#include "base/units.h"
 
 #include <string.h>
 #include <sys/stat.h>

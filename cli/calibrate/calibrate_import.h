@@ -3,8 +3,8 @@
 #define HP_CALIBRATE_IMPORT_H
 
 #include "cli/cli.h"
-#include "plan/base/arena.h"
-#include "plan/machine/machine.h"
+#include "base/arena.h"
+#include "machines/machine.h"
 
 /* As on the command line; NULL: not given. */
 typedef struct calibrate_import_options {

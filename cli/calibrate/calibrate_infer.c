@@ -1,7 +1,7 @@
 /* calibrate_infer.c - inference programs to measure: other kernels than training's, in each precision; strips
  * for maps of few rows and the copies between them; large images for long rows. */
 #include "cli/calibrate/calibrate_jobs.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 
 #include <string.h>
 

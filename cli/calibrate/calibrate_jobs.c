@@ -1,6 +1,6 @@
 /* calibrate_jobs.c - the list of training and message runs, and the plans of all. */
 #include "cli/calibrate/calibrate_jobs.h"
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 #include "plan/program/lanes.h"
 
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #define HP_CALIBRATE_JOBS_H
 
 #include "cli/calibrate/bench_program.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/store/store.h"
 
 enum { CALIBRATE_JOBS = 1024 }; /* 16 nodes of 16 devices make 686 of messages and collectives */

@@ -7,7 +7,7 @@
  * more, a little for seeing the same at another time: a machine's speed changes from minute to minute. The run that is worth most for
  * its seconds is next. */
 #include "cli/calibrate/calibrate_quick.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "cli/calibrate/calibrate_store.h"
 
 #include "costmodels/sample_store.h"
-#include "plan/base/host.h"
+#include "base/host.h"
 #include "traces/trace.h"
 
 #include <string.h>

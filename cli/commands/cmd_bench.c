@@ -6,7 +6,7 @@
 #include "cli/show/bench_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

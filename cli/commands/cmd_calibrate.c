@@ -10,10 +10,10 @@
 #include "cli/commands/local_gpu.h"
 #include "cli/launch/workspace.h"
 #include "costmodels/sample_store.h"
-#include "plan/base/host.h"
-#include "plan/base/units.h"
+#include "base/host.h"
+#include "base/units.h"
 #include "traces/outfile.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * limits. */
 #include "cli/show/frame.h"
 #include "cli/show/places.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "traces/check/check.h"
 #include "traces/check/compare.h"
 

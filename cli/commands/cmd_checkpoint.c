@@ -1,10 +1,10 @@
 /* cmd_checkpoint.c - what a run has saved: listed, verified, and its weights as one file for other programs. */
 #include "cli/show/frame.h"
-#include "plan/base/new_file.h"
-#include "plan/base/st_write.h"
-#include "plan/base/units.h"
-#include "plan/checkpoint/shards.h"
-#include "plan/checkpoint/folder.h"
+#include "base/new_file.h"
+#include "base/st_write.h"
+#include "base/units.h"
+#include "checkpoints/shards.h"
+#include "checkpoints/folder.h"
 
 #include <string.h>
 

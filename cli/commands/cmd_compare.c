@@ -4,7 +4,7 @@
 #include "cli/show/comm_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/places.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "traces/check/compare.h"
 
 #include <math.h>

@@ -2,16 +2,16 @@
  * missing part is an answer here. Other programs are asked (hplan links neither MPI nor CUDA), with a time
  * limit each. */
 #include "cli/launch/capture.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/commands/local_gpu.h"
 #include "cli/history/line.h"
 #include "cli/options/simulate.h"
 #include "costmodels/table.h"
-#include "plan/base/host.h"
-#include "plan/base/units.h"
-#include "plan/base/version.h"
-#include "plan/machine/here.h"
+#include "base/host.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "machines/here.h"
 
 #include <errno.h>
 #include <gsl/gsl_version.h>

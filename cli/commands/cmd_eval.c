@@ -4,7 +4,7 @@
 #include "cli/show/eval_show.h"
 #include "cli/show/frame.h"
 #include "cli/commands/weights.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/conditions.h"
 #include "traces/logits.h"
 #include "traces/text.h"

@@ -1,8 +1,8 @@
 /* cmd_history.c - runs that were predicted, beside what they took: how good the predictions on this machine have been. */
 #include "cli/history/line.h"
 #include "cli/show/frame.h"
-#include "plan/base/host.h"
-#include "plan/base/units.h"
+#include "base/host.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

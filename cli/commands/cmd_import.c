@@ -2,9 +2,9 @@
  * safetensors beside it; or, of a quantised model, the file of its int8 program. */
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
-#include "plan/base/units.h"
-#include "plan/onnx/model.h"
-#include "plan/onnx/int8/int8.h"
+#include "base/units.h"
+#include "networks/onnx/model.h"
+#include "networks/onnx/int8/int8.h"
 
 #include <inttypes.h>
 #include <limits.h>

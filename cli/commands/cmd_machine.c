@@ -2,8 +2,8 @@
  * at hand. */
 #include "cli/commands/local_gpu.h"
 #include "cli/show/frame.h"
-#include "plan/machine/detect.h"
-#include "plan/machine/shipped.h"
+#include "machines/detect.h"
+#include "machines/shipped.h"
 
 #include <string.h>
 

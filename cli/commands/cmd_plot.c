@@ -2,9 +2,9 @@
 #include "cli/history/line.h"
 #include "cli/show/comm_panels.h"
 #include "cli/show/frame.h"
-#include "plan/base/host.h"
-#include "plan/base/nearest.h"
-#include "plan/base/text.h"
+#include "base/host.h"
+#include "base/nearest.h"
+#include "base/text.h"
 #include "plots/plots.h"
 
 #include <string.h>

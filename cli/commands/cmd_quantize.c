@@ -7,7 +7,7 @@
 #include "cli/commands/run_here.h"
 #include "cli/commands/weights.h"
 #include "cli/launch/workspace.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/conditions.h"
 
 #include <string.h>

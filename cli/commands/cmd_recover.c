@@ -5,8 +5,8 @@
 #include "cli/launch/workspace.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
-#include "plan/base/new_file.h"
-#include "plan/machine/quota.h"
+#include "base/new_file.h"
+#include "machines/quota.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "cli/history/record.h"
 #include "cli/launch/leftovers.h"
 #include "cli/launch/workspace.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/conditions.h"
 #include "sim/search/predict.h"
 

@@ -7,8 +7,8 @@
 #include "cli/options/run_options.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
-#include "plan/base/units.h"
-#include "plan/machine/machine.h"
+#include "base/units.h"
+#include "machines/machine.h"
 #include "plan/store/store.h"
 #include "traces/outfile.h"
 

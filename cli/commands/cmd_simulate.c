@@ -1,10 +1,10 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
 #include "cli/options/simulate.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "cli/race/race.h"
-#include "plan/base/clock.h"
-#include "plan/base/units.h"
+#include "base/clock.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* cmd_status.c - what a run does now: its status file, and its ranks' board where they are on this node. */
 #include "cli/launch/run_status.h"
 #include "cli/show/frame.h"
-#include "plan/base/clock.h"
-#include "plan/base/input.h"
-#include "plan/base/units.h"
-#include "plan/checkpoint/folder.h"
+#include "base/clock.h"
+#include "base/input.h"
+#include "base/units.h"
+#include "checkpoints/folder.h"
 #include "plan/program/print.h"
 #include "traces/faults/board.h"
 

@@ -3,7 +3,7 @@
 #include "cli/race/shisha.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

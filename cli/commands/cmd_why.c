@@ -3,7 +3,7 @@
 #include "cli/show/costs.h"
 #include "cli/show/frame.h"
 #include "cli/options/simulate.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/conditions.h"
 #include "sim/search/mix_cost.h"
 

@@ -2,7 +2,7 @@
 #ifndef HP_CLI_LOCAL_GPU_H
 #define HP_CLI_LOCAL_GPU_H
 
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 
 typedef struct local_gpu {
     hp_gpu gpu;

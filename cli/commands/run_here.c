@@ -3,8 +3,8 @@
 #include "cli/commands/run_here.h"
 
 #include "cli/commands/local_gpu.h"
-#include "plan/base/units.h"
-#include "plan/checkpoint/state.h"
+#include "base/units.h"
+#include "checkpoints/state.h"
 #include "plan/lower/placement.h"
 
 /* What a rank's process holds beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md), rounded up. */

@@ -3,7 +3,7 @@
 #define HP_RUN_HERE_H
 
 #include "cli/launch/hostfile.h"
-#include "plan/machine/here.h"
+#include "machines/here.h"
 #include "plan/store/store.h"
 
 typedef struct run_here {

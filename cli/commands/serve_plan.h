@@ -3,7 +3,7 @@
 #ifndef HP_CLI_SERVE_PLAN_H
 #define HP_CLI_SERVE_PLAN_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "sim/search/evaluate.h"
 
 typedef struct serve_request {

@@ -1,8 +1,8 @@
 /* simulate_search.c - the search of `simulate` for each count and precision, with its progress; ^C ends it with the best
  * so far. */
 #include "cli/options/simulate.h"
-#include "plan/base/parallel.h"
-#include "plan/base/units.h"
+#include "base/parallel.h"
+#include "base/units.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* weights.c - what hplan itself looks at in files of weights. */
 #include "cli/commands/weights.h"
-#include "plan/base/input.h"
+#include "base/input.h"
 
-#include "plan/onnx/model.h"
+#include "networks/onnx/model.h"
 
 #include <errno.h>
 #include <jansson.h>

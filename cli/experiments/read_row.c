@@ -1,7 +1,7 @@
 /* read_row.c - one row: name | options, or the rows that it is of | measure value | kind, words | note. */
 #include "cli/experiments/experiments.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

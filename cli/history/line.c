@@ -1,7 +1,7 @@
 /* line.c - the history's figures in words. */
 #include "cli/history/line.h"
 #include "cli/history/speed.h"
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #define HP_CLI_HISTORY_LINE_H
 
 #include "cli/cli.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "traces/ledger.h"
 
 typedef struct history_figures {

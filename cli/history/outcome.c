@@ -2,7 +2,7 @@
 #include "cli/history/outcome.h"
 
 #include "costmodels/stored.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* record.c - a run as a row of the history. */
 #include "cli/history/record.h"
 
-#include "plan/base/host.h"
-#include "plan/base/version.h"
+#include "base/host.h"
+#include "base/version.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* capture.c - runs a program with posix_spawn, a pipe and a deadline. */
 #define _GNU_SOURCE /* pipe2 */
 #include "cli/launch/capture.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* hostfile.c - lines "NAME [slots=N] ..." (Open MPI's mpirun(1), "Specifying Host Nodes"); a name may come twice. */
 #define _GNU_SOURCE
 #include "cli/launch/hostfile.h"
-#include "plan/base/arena.h"
-#include "plan/base/input.h"
+#include "base/arena.h"
+#include "base/input.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 #ifndef HP_HOSTFILE_H
 #define HP_HOSTFILE_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,14 +2,14 @@
  * threads or signal handlers. */
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "cli/launch/launch_command.h"
 #include "cli/launch/leftovers.h"
 #include "cli/launch/oom.h"
 #include "cli/launch/owners.h"
 #include "cli/launch/stopped.h"
-#include "plan/machine/quota.h"
-#include "plan/base/clock.h"
+#include "machines/quota.h"
+#include "base/clock.h"
 #include "traces/faults/board.h"
 
 #include <errno.h>

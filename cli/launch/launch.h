@@ -3,7 +3,7 @@
 #ifndef HP_LAUNCH_H
 #define HP_LAUNCH_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 #include "cli/launch/capture.h"
 #include "cli/launch/hostfile.h"
 #include "cli/cli.h"
-#include "plan/machine/here.h"
+#include "machines/here.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * included). */
 #include "cli/launch/oom.h"
 
-#include "plan/base/units.h"
-#include "plan/machine/cgroup.h"
+#include "base/units.h"
+#include "machines/cgroup.h"
 
 #include <inttypes.h>
 #include <stdio.h>

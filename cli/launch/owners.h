@@ -2,7 +2,7 @@
 #ifndef HP_OWNERS_H
 #define HP_OWNERS_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

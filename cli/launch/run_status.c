@@ -1,8 +1,8 @@
 /* run_status.c - one object, written as JSON and as metrics. */
 #include "cli/launch/run_status.h"
 
-#include "plan/base/clock.h"
-#include "plan/base/new_file.h"
+#include "base/clock.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef HP_SPEED_CHECK_H
 #define HP_SPEED_CHECK_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 #include "traces/ring.h"
 
 typedef struct speed_check {

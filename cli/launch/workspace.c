@@ -1,12 +1,12 @@
 /* workspace.c - produces a run.db from a plan in a scratch folder. */
 #define _GNU_SOURCE
 #include "cli/launch/workspace.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "cli/launch/hostfile.h"
 #include "cli/launch/owners.h"
-#include "plan/base/new_file.h"
-#include "plan/base/units.h"
+#include "base/new_file.h"
+#include "base/units.h"
 #include "plan/lower/placement.h"
 #include "traces/trace.h"
 

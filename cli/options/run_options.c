@@ -1,10 +1,10 @@
 /* run_options.c - one table: what each option of `hplan run` is, and who understands it. */
 #include "cli/options/run_options.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "cli/cli.h"
-#include "plan/base/units.h"
-#include "plan/device/device.h"
+#include "base/units.h"
+#include "machines/device/device.h"
 
 #include <errno.h>
 #include <stddef.h>

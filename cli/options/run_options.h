@@ -2,8 +2,8 @@
 #ifndef HP_RUN_OPTIONS_H
 #define HP_RUN_OPTIONS_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #define HP_CLI_SIMULATE_H
 
 #include "cli/cli.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/program/epoch.h"
 #include "sim/search/mix_cost.h"
 #include "sim/search/fix.h"

@@ -2,8 +2,8 @@
  * is. */
 #include "cli/options/simulate.h"
 
-#include "plan/base/counts.h"
-#include "plan/base/units.h"
+#include "base/counts.h"
+#include "base/units.h"
 #include "plan/strategy/template.h"
 
 #include <string.h>

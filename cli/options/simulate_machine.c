@@ -2,7 +2,7 @@
  * device follows the machine unless --device says otherwise. */
 #include "cli/options/simulate.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "plan/strategy/template.h"
 
 #include <stdarg.h>

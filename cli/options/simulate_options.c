@@ -3,9 +3,9 @@
 
 #include "costmodels/framework/framework.h"
 
-#include "plan/base/host.h"
-#include "plan/base/units.h"
-#include "plan/graph/json.h"
+#include "base/host.h"
+#include "base/units.h"
+#include "networks/graph/json.h"
 #include "plan/strategy/template.h"
 
 #include <limits.h>

@@ -3,7 +3,7 @@
 #include "cli/launch/speed_check.h"
 #include "cli/options/simulate.h"
 #include "costmodels/speed.h"
-#include "plan/base/host.h"
+#include "base/host.h"
 
 #include <math.h>
 #include <string.h>

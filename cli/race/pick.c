@@ -1,6 +1,6 @@
 /* pick.c - which candidates are worth running: the best, and the best of what the model may be wrong about. */
 #include "cli/race/race.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "plan/strategy/family.h"
 

@@ -2,8 +2,8 @@
 #include "cli/race/race.h"
 #include "cli/race/store.h"
 
-#include "plan/base/clock.h"
-#include "plan/base/rng.h"
+#include "base/clock.h"
+#include "base/rng.h"
 
 #include <math.h>
 

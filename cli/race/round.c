@@ -1,7 +1,7 @@
 /* round.c - one round of one candidate: hplan-exec is started, its steps are read. */
 #include "cli/race/race.h"
 
-#include "plan/base/clock.h"
+#include "base/clock.h"
 #include "traces/text.h"
 
 #include <math.h>

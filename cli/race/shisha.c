@@ -4,7 +4,7 @@
 #include "cli/commands/run_here.h"
 #include "cli/launch/workspace.h"
 #include "cli/race/race.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 #include "plan/strategy/layout.h"
 #include "sim/search/conditions.h"
 #include "sim/search/predict.h"

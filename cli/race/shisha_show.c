@@ -1,7 +1,7 @@
 /* shisha_show.c - what was tried, which stage was slowest, what it cost. */
 #include "cli/race/shisha.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 static const char *const ends[] = {[SHISHA_ALPHA] = "no gain for as many tries as --alpha says",
                                    [SHISHA_CIRCLE] = "the next cut had run before",

@@ -1,7 +1,7 @@
 /* show.c - a race as a table and as JSON. */
 #include "cli/race/race.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

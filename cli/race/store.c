@@ -2,7 +2,7 @@
 #include "cli/race/store.h"
 
 #include "cli/commands/run_here.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/conditions.h"
 #include "traces/text.h"
 

@@ -2,8 +2,8 @@
 #include "cli/options/simulate.h"
 #include "cli/replay/replay.h"
 #include "cli/show/frame.h"
-#include "plan/base/units.h"
-#include "plan/machine/here.h"
+#include "base/units.h"
+#include "machines/here.h"
 
 typedef struct options {
     const char *gpus, *comm, *as, *machine, *device, *cost, *rounds, *seconds, *hostfile, *launcher;

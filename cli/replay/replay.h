@@ -4,7 +4,7 @@
 #define HP_CLI_REPLAY_H
 
 #include "cli/race/race.h"
-#include "plan/replay/replay.h"
+#include "replays/replay.h"
 #include "traces/comm_log.h"
 
 /* argv[0] is "hplan bench replay"; returns the exit code. */

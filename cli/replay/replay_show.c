@@ -1,6 +1,6 @@
 /* replay_show.c - steps beside the best single back end's; what was sent beside what had to be. */
 #include "cli/replay/replay.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

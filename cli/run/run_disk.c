@@ -1,8 +1,8 @@
 /* run_disk.c - what all ranks save, as often as it is kept, and once more while a new one is written; and the weights at the end. */
 #include "cli/run/run_disk.h"
 
-#include "plan/base/units.h"
-#include "plan/checkpoint/state.h"
+#include "base/units.h"
+#include "checkpoints/state.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "cli/run/run_fit.h"
 
 #include "cli/commands/local_gpu.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/conditions.h"
 #include "sim/shrink/shrink.h"
 

@@ -2,9 +2,9 @@
  * microseconds, 1e9 bytes/s. */
 #include "cli/show/bench_comm_show.h"
 
-#include "plan/base/version.h"
+#include "base/version.h"
 #include "plan/collectives/collective.h"
-#include "plan/graph/dtype.h"
+#include "networks/graph/dtype.h"
 
 #include <string.h>
 

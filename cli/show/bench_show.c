@@ -2,8 +2,8 @@
  * from MLPerf's requirements. */
 #include "cli/show/bench_show.h"
 
-#include "plan/base/text.h"
-#include "plan/base/units.h"
+#include "base/text.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* calibrate_show.c - shows the rows of a cost table as text and as JSON. */
 #include "cli/show/calibrate_show.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "cli/show/comm_show.h"
 
 #include "cli/show/frame.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "plan/store/store.h"
 #include "traces/comm_log.h"
 

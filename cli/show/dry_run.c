@@ -3,8 +3,8 @@
 
 #include "cli/cli.h"
 #include "cli/launch/launch_command.h"
-#include "plan/base/text.h"
-#include "plan/base/units.h"
+#include "base/text.h"
+#include "base/units.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* eval_show.c - shows one line per precision: its accuracy, and its agreement with the reference. */
 #include "cli/show/eval_show.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 

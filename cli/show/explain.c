@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-#include "plan/base/text.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "cli/show/explain.h"
 
 #include "cli/cli.h"
-#include "plan/graph/optimizer.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/optimizer.h"
+#include "networks/graph/deploy.h"
 #include "plan/program/print.h"
 #include "plan/program/traffic.h"
 

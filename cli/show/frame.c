@@ -1,6 +1,6 @@
 /* frame.c - builds argp's options from a command's table, parses the command line and runs the command. */
 #include "cli/show/frame.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <errno.h>
 

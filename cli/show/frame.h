@@ -8,8 +8,8 @@
 #define HP_CLI_FRAME_H
 
 #include "cli/cli.h"
-#include "plan/base/arena.h"
-#include "plan/base/db.h"
+#include "base/arena.h"
+#include "base/db.h"
 
 #include <stddef.h>
 

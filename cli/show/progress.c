@@ -1,6 +1,6 @@
 /* progress.c - progress of a long command on stderr: a bar on a terminal, otherwise a line every 30 s. */
 #include "cli/cli.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <string.h>
 #include <time.h>

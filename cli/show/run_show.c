@@ -1,7 +1,7 @@
 /* run_show.c - shows a run's lines as text or as JSON. */
 #include "cli/show/run_show.h"
 #include "cli/show/next.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "cli/options/simulate.h"
 #include "costmodels/framework/framework.h"
 
-#include "plan/base/text.h"
+#include "base/text.h"
 
 /* ", 1 day old, of this processor, at usual speed (1.2x the time of the quiet machine); --check-speed: at the speed now" */
 static void print_costs(const simulate_setup *s) {

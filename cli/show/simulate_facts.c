@@ -1,7 +1,7 @@
 /* simulate_facts.c - what a selected plan does that its strategy does not say: layers of an int8 network that stay real, and
  * ZeRO that saves nothing. */
 #include "cli/options/simulate.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

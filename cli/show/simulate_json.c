@@ -1,7 +1,7 @@
 /* simulate_json.c - the result of `simulate` as one JSON object. */
 #include "cli/options/simulate.h"
 #include "cli/show/costs.h"
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 
 static json_t *candidate_json(const hp_evaluation *e, int rank) {
     const hp_candidate *c = &e->figures;

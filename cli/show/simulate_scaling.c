@@ -2,7 +2,7 @@
  * none; what an epoch of the selected plan takes. */
 #include "cli/options/simulate.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

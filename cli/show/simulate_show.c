@@ -1,9 +1,9 @@
 /* simulate_show.c - what `simulate` prints around its table. */
 #include "cli/options/simulate.h"
 #include "cli/show/costs.h"
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 /* What is worth another look: by estimates alone. */
 static void print_promising(const simulate_found *f) {

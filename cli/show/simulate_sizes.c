@@ -1,7 +1,7 @@
 /* simulate_sizes.c - the plans of several image sizes, one row each, or the reason why there is none. */
 #include "cli/options/simulate.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 static void print_reason(const hp_rejected *why) {
     if (!why)

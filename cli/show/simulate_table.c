@@ -1,7 +1,7 @@
 /* simulate_table.c - candidates within the terminal's width: one row per family, and why others have none. */
 #include "cli/options/simulate.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <string.h>

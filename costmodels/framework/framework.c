@@ -4,8 +4,8 @@
 #include "costmodels/framework/rows.h"
 
 #include "costmodels/rows.h"
-#include "plan/graph/layer.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/layer.h"
+#include "networks/graph/precision.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #define HP_FRAMEWORK_H
 
 #include "costmodels/table.h"
-#include "plan/graph/optimizer.h"
-#include "plan/machine/machine.h"
+#include "networks/graph/optimizer.h"
+#include "machines/machine.h"
 #include "plan/program/work.h"
 
 enum { HP_FRAMEWORK_ROWS = 4 };

@@ -2,8 +2,8 @@
  * attention's scores. */
 #include "costmodels/framework/framework.h"
 
-#include "plan/graph/layer.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/layer.h"
+#include "networks/graph/precision.h"
 
 #include <math.h>
 

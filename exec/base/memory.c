@@ -1,6 +1,6 @@
 /* memory.c - host memory for buffers, and host views of any memory. */
 #include "exec/base/memory.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "exec/base/shared.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #ifndef HP_EXEC_MEMORY_H
 #define HP_EXEC_MEMORY_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stdint.h>

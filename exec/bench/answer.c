@@ -1,6 +1,6 @@
 /* answer.c - gathers what the ranks have, prints it as JSON; see bench.h. */
 #include "exec/bench/answer.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "exec/bench/figures.h"
 

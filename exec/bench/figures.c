@@ -1,8 +1,8 @@
 /* figures.c - medians and percentiles; see figures.h. */
 #include "exec/bench/figures.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "exec/bench/turn.h"
 
 #include "exec/bench/pattern.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <sched.h>

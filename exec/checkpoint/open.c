@@ -1,9 +1,9 @@
 /* open.c - a folder that all ranks share and one run writes to, and room for a copy of the state. */
 #include "exec/checkpoint/inside.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/clock.h"
-#include "plan/base/hash.h"
+#include "base/clock.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* resume.c - the newest checkpoint that is whole, and its state for the plan at hand. */
 #include "exec/checkpoint/inside.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/checkpoint/shards.h"
+#include "checkpoints/shards.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* save.c - one save: copied, written by a thread, completed by rank 0 when all ranks have written. */
 #include "exec/checkpoint/inside.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* schedule.c - when a checkpoint is due, told by all ranks from the sum that ends a step. */
 #include "exec/checkpoint/inside.h"
 
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 /* Terms of the sum: up to 2^20 ranks have written; rank 0 says that it is time; up to 2^20 are told to leave. Whole numbers, so
  * that their sum is exact in any order. */

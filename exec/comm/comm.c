@@ -1,7 +1,7 @@
 /* comm.c - waiting with a deadline, and the small exchanges of a run's start and end. */
 #include "exec/comm/comm.h"
-#include "plan/base/alloc.h"
-#include "plan/base/clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* mpi.c - messages over MPI, non-blocking, and the library's own collectives. MPI makes no progress in the background: all
  * progress is made inside test. */
 #include "exec/comm/comm.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "exec/comm/mpi_collectives.h"
 #include "exec/comm/segments.h"
 

@@ -1,7 +1,7 @@
 /* node.c - which ranks share a node. */
 #include "exec/comm/node.h"
 
-#include "plan/base/hash.h"
+#include "base/hash.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
  * takes the lanes s, s + slots, ... one after another: so messages of a slot match by their order, and its number is all
  * that a message's tag must tell beside the collective. */
 #include "exec/comm/comm.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "exec/comm/reduce.h"
 
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  * room. A send completes only after its receive was started, which the rules of messages allow: programs are
  * checked for it. */
 #include "exec/comm/copy.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "exec/comm/peers.h"
 
 #include <stdlib.h>

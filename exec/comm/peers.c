@@ -10,9 +10,9 @@
 #include "exec/base/shared.h"
 #include "exec/comm/copy.h"
 #include "exec/comm/node.h"
-#include "plan/base/hash.h"
-#include "plan/base/rng.h"
-#include "plan/base/clock.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "base/clock.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define HP_REDUCE_H
 
 #include "plan/collectives/collective.h"
-#include "plan/graph/dtype.h"
+#include "networks/graph/dtype.h"
 
 /* dst = dst + src, or the smaller or the larger, element by element; an average adds. */
 void hp_reduce(hp_reduction r, hp_dtype t, void *dst, const void *src, int64_t n);

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "exec/comm/segments.h"
 
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* self.c - the communicator of a single process: a sum over one rank is its own data. */
 #include "exec/comm/comm.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 

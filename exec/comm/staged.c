@@ -5,7 +5,7 @@
  * which they were started: one whose data is not yet copied out holds back those after it. Copies run in that
  * order as well, on their one stream. */
 #include "exec/comm/comm.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 

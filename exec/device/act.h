@@ -5,8 +5,8 @@
 
 #include "exec/device/erfc.h"
 #include "exec/device/host_device.h"
-#include "plan/graph/acts.h"
-#include "plan/graph/graph.h"
+#include "networks/graph/acts.h"
+#include "networks/graph/graph.h"
 
 #include <math.h>
 

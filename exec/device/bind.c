@@ -2,8 +2,8 @@
  * geometry; see bind.h. */
 #include "exec/device/bind.h"
 
-#include "plan/base/rng.h"
-#include "plan/graph/deploy.h"
+#include "base/rng.h"
+#include "networks/graph/deploy.h"
 #include "plan/program/operands.h"
 #include "plan/program/update.h"
 

@@ -7,8 +7,8 @@
 #define HP_BIND_H
 
 #include "exec/device/device.h"
-#include "plan/graph/optimizer.h"
-#include "plan/graph/summands.h"
+#include "networks/graph/optimizer.h"
+#include "networks/graph/summands.h"
 
 enum { HP_BOUND_BOXES = 2 };
 

@@ -1,4 +1,4 @@
-/* device.c - from a row of plan/device/devices.def to the device's operations. */
+/* device.c - from a row of machines/device/devices.def to the device's operations. */
 #include "exec/device/device.h"
 #include "exec/device/plugin.h"
 
@@ -8,7 +8,7 @@ const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deplo
 #define PLUGIN                   NULL, NULL
 #define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded)                 \
     [HP_DEVICE_##id] = {loaded},
-#include "plan/device/devices.def"
+#include "machines/device/devices.def"
     };
     return ops[device->kind][deployed];
 }

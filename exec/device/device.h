@@ -72,11 +72,11 @@ typedef struct hp_device_ops {
     const hp_tuning_ops *tuning; /* NULL: it times nothing */
 } hp_device_ops;
 
-/* Those that rows of plan/device/devices.def name. */
+/* Those that rows of machines/device/devices.def name. */
 #define BUILT_IN(trains, infers) extern const hp_device_ops trains, infers;
 #define PLUGIN
 #define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded) loaded
-#include "plan/device/devices.def"
+#include "machines/device/devices.def"
 #undef BUILT_IN
 #undef PLUGIN
 

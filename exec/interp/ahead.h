@@ -4,7 +4,7 @@
 #ifndef HP_AHEAD_H
 #define HP_AHEAD_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdint.h>
 

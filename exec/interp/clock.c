@@ -1,7 +1,7 @@
 /* clock.c - the common clock. */
 #include "exec/interp/clock.h"
 
-#include "plan/base/hash.h"
+#include "base/hash.h"
 
 #include <string.h>
 #include <time.h>

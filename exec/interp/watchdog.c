@@ -1,8 +1,8 @@
 /* watchdog.c - the board of heart beats, and patience. */
 #include "exec/interp/watchdog.h"
 
-#include "plan/base/clock.h"
-#include "plan/base/hash.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "traces/faults/board.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * divergence between the clipped histogram and its 128-level approximation (Migacz 2017, "8-bit Inference
  * with TensorRT", GTC S7310). */
 #include "exec/quant/clip.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>

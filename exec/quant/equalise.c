@@ -2,8 +2,8 @@
 #include "exec/quant/equalise.h"
 
 #include "exec/data/weights/weight_walk.h"
-#include "plan/graph/acts.h"
-#include "plan/graph/layer.h"
+#include "networks/graph/acts.h"
+#include "networks/graph/layer.h"
 
 #include <math.h>
 #include <string.h>

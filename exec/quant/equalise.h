@@ -15,7 +15,7 @@
 #define HP_QUANT_EQUALISE_H
 
 #include "exec/data/weights/constants.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 /* Factors of every layer's channels; NULL where a layer has none. */
 typedef struct hp_factors {

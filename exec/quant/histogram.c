@@ -1,7 +1,7 @@
 /* histogram.c - ranges and counts that merge exactly; see histogram.h. */
 #include "exec/quant/histogram.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <string.h>
 

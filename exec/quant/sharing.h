@@ -5,7 +5,7 @@
 
 #include "exec/data/weights/constants.h"
 #include "exec/quant/histogram.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 /* Per tensor the lowest tensor id of its group: quantised inputs and outputs of concat, max-pool, pad and
  * nearest resize, transitively. Lives in `arena`. */

@@ -2,8 +2,8 @@
  * not wrong. */
 #include "exec/run/bind.h"
 
-#include "plan/base/hash.h"
-#include "plan/machine/here.h"
+#include "base/hash.h"
+#include "machines/here.h"
 
 #include <hwloc.h>
 #include <string.h>

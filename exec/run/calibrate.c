@@ -4,10 +4,10 @@
 #include "exec/base/streams.h"
 #include "exec/device/device.h"
 #include "exec/run/observe.h"
-#include "plan/base/rng.h"
-#include "plan/graph/deploy.h"
-#include "plan/graph/json.h"
-#include "plan/graph/resize.h"
+#include "base/rng.h"
+#include "networks/graph/deploy.h"
+#include "networks/graph/json.h"
+#include "networks/graph/resize.h"
 #include "plan/lower/lower.h"
 
 #include <stdlib.h>

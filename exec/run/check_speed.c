@@ -3,7 +3,7 @@
 
 #include "exec/run/bind.h"
 #include "exec/yardstick/survey.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "exec/run/job.h"
 
 #include "exec/interp/interp.h"
-#include "plan/base/st_write.h"
-#include "plan/base/version.h"
-#include "plan/graph/optimizer.h"
+#include "base/st_write.h"
+#include "base/version.h"
+#include "networks/graph/optimizer.h"
 
 #include <string.h>
 

@@ -11,9 +11,9 @@
 #include "exec/run/infer_job.h"
 #include "exec/run/room.h"
 #include "exec/run/tuning.h"
-#include "plan/base/clock.h"
-#include "plan/base/new_file.h"
-#include "plan/machine/placement.h"
+#include "base/clock.h"
+#include "base/new_file.h"
+#include "machines/placement.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "exec/run/pass.h"
 #include "exec/train/loss_scale.h"
 #include "exec/yardstick/sampler.h"
-#include "plan/machine/quota.h"
+#include "machines/quota.h"
 #include "plan/store/store.h"
 
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "exec/run/quantise.h"
 #include "exec/run/train.h"
 #include "exec/run/version.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <jansson.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #include "exec/run/nonfinite.h"
 
 #include "exec/run/gather.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/program/operands.h"
 
 #include <math.h>

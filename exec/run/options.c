@@ -1,7 +1,7 @@
 /* options.c - parses the command line of hplan-exec; a table for argp. */
 #include "exec/run/options.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "plan/store/store.h"
 
 #include <argp.h>

@@ -44,7 +44,7 @@ typedef struct hp_exec_options {
     hp_bench_request bench; /* --bench-comm, --bench-...: series NULL: none; runs no plan */
     bool yardsticks;        /* sampled between steps, for the trace; cleared by --no-yardsticks */
     bool bind;              /* ranks to shares of the cores; cleared by --no-bind */
-    const char *quota;      /* --quota: processors of each rank (plan/machine/quota.h); NULL: no limit */
+    const char *quota;      /* --quota: processors of each rank (machines/quota.h); NULL: no limit */
     bool gpu_mpi; /* messages of device memory go to an MPI that takes them; cleared by --no-gpu-mpi */
     bool ipc;     /* direct messages between devices of one node; cleared by --no-ipc */
     hp_data_options pixels; /* --mean --std --channels --resize; the job sets the rest */

@@ -2,7 +2,7 @@
 #include "exec/run/room.h"
 
 #include "exec/comm/node.h"
-#include "plan/machine/here.h"
+#include "machines/here.h"
 
 hp_status hp_room_fits(const hp_room *all, int n, int rank, hp_error *err) {
     int ranks = 0;

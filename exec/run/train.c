@@ -5,8 +5,8 @@
 #include "exec/run/gather.h"
 #include "exec/run/nonfinite.h"
 #include "exec/run/report.h"
-#include "plan/base/hash.h"
-#include "plan/graph/precision.h"
+#include "base/hash.h"
+#include "networks/graph/precision.h"
 #include "traces/bits.h"
 
 #include <math.h>

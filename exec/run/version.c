@@ -5,7 +5,7 @@
 #include "exec/comm/comm.h"
 #include "exec/device/cpu/onednn.h"
 #include "exec/device/plugin.h"
-#include "plan/base/version.h"
+#include "base/version.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* lr_schedule.c - see lr_schedule.h. */
 #include "exec/train/lr_schedule.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdbool.h>

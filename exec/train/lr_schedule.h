@@ -3,7 +3,7 @@
 #ifndef HP_LR_SCHEDULE_H
 #define HP_LR_SCHEDULE_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdint.h>
 

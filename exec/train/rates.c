@@ -2,8 +2,8 @@
  * rate of 0.01. */
 #include "exec/train/rates.h"
 
-#include "plan/base/units.h"
-#include "plan/graph/optimizer.h"
+#include "base/units.h"
+#include "networks/graph/optimizer.h"
 
 #include <string.h>
 

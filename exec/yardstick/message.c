@@ -1,7 +1,7 @@
 /* message.c - the yardsticks of messages; see message.h. */
 #include "exec/yardstick/message.h"
 
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 enum { SMALL_TRIPS = 8, TAG = (1 << 24) + 1 /* above the tags of programs and of the common clock */ };
 

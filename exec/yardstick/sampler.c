@@ -1,10 +1,10 @@
 /* sampler.c - samples the yardsticks between a run's steps; see sampler.h. */
 #include "exec/yardstick/sampler.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "exec/yardstick/budget.h"
 #include "exec/yardstick/message.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* survey.c - keeps every sample, sums up over ranks at the end; see survey.h. */
 #include "exec/yardstick/survey.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "exec/yardstick/message.h"
 #include "exec/yardstick/yardstick.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* wait.c - waits for an operation between steps; see wait.h. */
 #include "exec/yardstick/wait.h"
 
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <sched.h>
 

@@ -1,9 +1,9 @@
 /* yardstick.c - buffers and timing of the kernels; see yardstick.h. */
 #include "exec/yardstick/yardstick.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include "exec/yardstick/flush.h"
-#include "plan/machine/here.h"
+#include "machines/here.h"
 
 #include <stdlib.h>
 #include <string.h>

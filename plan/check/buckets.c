@@ -1,7 +1,7 @@
 /* buckets.c - trained parameters in buckets: in memory order, in equal parts, each with one group; and what tasks say
  * of them. */
 #include "plan/check/inside.h"
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 

@@ -3,7 +3,7 @@
  * Here: structure, every id and number in range, so that all later proofs may follow them. Then where
  * parameters lie, boxes, data, messages, the wait-for graph and memory, each in a file of its own. Ranks in
  * the messages are those of the first replica: the others run the same lists. */
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 #include "plan/strategy/zero.h"
 #include "plan/check/inside.h"
 #include "plan/program/print.h"

@@ -4,7 +4,7 @@
  * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. What is summed at
  * one rank alone, the server, is applied there, and the parameters are sent to all; what is summed in each replica
  * alone is averaged over them, with its momentum. */
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/check/inside.h"
 
 #include <string.h>

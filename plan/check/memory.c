@@ -6,7 +6,7 @@
  * depends on it. One walk over the list keeps, per buffer, parameter and gradient of one, the uses that a next
  * writer has to wait for, and per byte of the arena the buffer that had it last: whoever takes it over waits
  * for that buffer's uses, which have waited for the one before. */
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/check/inside.h"
 #include "plan/program/print.h"
 

@@ -1,5 +1,5 @@
 /* messages.c - the two ends of every message agree, and so do all members of every collective. */
-#include "plan/base/hash.h"
+#include "base/hash.h"
 #include "plan/check/inside.h"
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)

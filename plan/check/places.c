@@ -1,7 +1,7 @@
 /* places.c - groups of ranks, and where parameters lie: inside the role's arrays, apart from each
  * other, the same rows on all ranks that share them, each row with one rank that saves it. */
 #include "plan/check/inside.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 

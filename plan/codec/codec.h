@@ -3,8 +3,8 @@
 #ifndef HP_CODEC_H
 #define HP_CODEC_H
 
-#include "plan/base/status.h"
-#include "plan/graph/dtype.h"
+#include "base/status.h"
+#include "networks/graph/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>

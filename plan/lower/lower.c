@@ -1,11 +1,11 @@
 /* lower.c - strategy to program: cut the network into stages, walk each role's schedule, place the memory. */
 #include "plan/program/lanes.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "plan/lower/inside.h"
 #include "plan/lower/placement.h"
 #include "plan/check/check.h"
 #include "plan/program/work.h"
-#include "plan/graph/summands.h"
+#include "networks/graph/summands.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define HP_LOWER_H
 
 #include "plan/lower/choice.h"
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 #include "plan/program/program.h"
 
 typedef struct hp_lower_options {

@@ -6,8 +6,8 @@
  * both passes' gradients into it. With ZeRO a bucket is padded to parts of equal size, one for each member of
  * the group that holds it, so that all of them remain one role (Rajbhandari et al., SC 2020). */
 #include "plan/lower/inside.h"
-#include "plan/base/round.h"
-#include "plan/graph/optimizer.h"
+#include "base/round.h"
+#include "networks/graph/optimizer.h"
 
 enum { PARAM_ALIGN = 16 /* elements: a cache line of float32 */ };
 

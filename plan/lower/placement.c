@@ -1,7 +1,7 @@
 /* placement.c - how many members of a group share a node. */
 #include "plan/lower/placement.h"
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 /* Members come by replica, then by role: those of one replica fill nodes in order, and a few replicas may
  * share them. */

@@ -1,9 +1,9 @@
-/* placement.h - where a program's ranks run on a machine (plan/machine/placement.h). */
+/* placement.h - where a program's ranks run on a machine (machines/placement.h). */
 #ifndef HP_LOWER_PLACEMENT_H
 #define HP_LOWER_PLACEMENT_H
 
-#include "plan/machine/machine.h"
-#include "plan/machine/placement.h"
+#include "machines/machine.h"
+#include "machines/placement.h"
 #include "plan/program/program.h"
 
 static inline hp_placement hp_placement_of(const hp_program *p, const hp_machine *m) {

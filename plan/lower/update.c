@@ -1,7 +1,7 @@
 /* update.c - what ends a step: gradient buckets are reduced as soon as they are final, the optimiser updates each, or
  * with ZeRO the rank's part of it, and the metrics are summed. */
 #include "plan/lower/inside.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/memory/device.h"
 
 /* A layer whose gradients no task wrote (no pixel of it is here) takes part in the sum with zeros. */

@@ -5,7 +5,7 @@
  * scratchpads are a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
 #include "plan/memory/device.h"
 #include "plan/memory/gradient_bands.h"
-#include "plan/base/round.h"
+#include "base/round.h"
 
 enum {
     LINES = 64,               /* cache line and buffer alignment */

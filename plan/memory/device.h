@@ -51,7 +51,7 @@ typedef struct hp_device_memory {
     bool shares;           /* the backward pass reads the forward pass's packed weights */
 } hp_device_memory;
 
-/* The rules that rows of plan/device/devices.def name. */
+/* The rules that rows of machines/device/devices.def name. */
 extern const hp_device_memory hp_memory_rules_cpu, hp_memory_rules_gpu;
 /* device: hp_device_kind */
 const hp_device_memory *hp_device_memory_of(int32_t device);

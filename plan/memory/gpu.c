@@ -6,8 +6,8 @@
  * refused, or compute such a layer piece by piece (exec/cuda/dnn/dnn.h). */
 #include "plan/memory/device.h"
 #include "plan/memory/gpu_scratch.h"
-#include "plan/graph/layer.h"
-#include "plan/base/round.h"
+#include "networks/graph/layer.h"
+#include "base/round.h"
 
 enum { LINES = 64 };
 static const int64_t MOST_WORKSPACE = INT64_C(64) << 20, LEAST_WORKSPACE = INT64_C(4) << 20;

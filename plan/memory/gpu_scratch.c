@@ -2,10 +2,10 @@
  * into the canonical layout. */
 #include "plan/memory/gpu_scratch.h"
 
-#include "plan/graph/layer.h"
+#include "networks/graph/layer.h"
 #include "plan/memory/column_sums.h"
 #include "plan/memory/device.h"
-#include "plan/base/round.h"
+#include "base/round.h"
 
 enum { LINE = 64 }; /* bytes: the libraries' workspace begins aligned */
 

@@ -1,6 +1,6 @@
 /* gradient_bands.c - see gradient_bands.h. */
 #include "plan/memory/gradient_bands.h"
-#include "plan/base/round.h"
+#include "base/round.h"
 
 /* One of them is 1, or samples are whole. */
 typedef struct band_size {

@@ -2,8 +2,8 @@
  * the device keeps them, and scratch. */
 #include "plan/memory/device.h"
 #include "plan/memory/panels.h"
-#include "plan/graph/deploy.h"
-#include "plan/graph/layer.h"
+#include "networks/graph/deploy.h"
+#include "networks/graph/layer.h"
 
 /* A factor and a bias, float32. */
 static int64_t affine_bytes(const hp_layer *l, const hp_shape *s) {

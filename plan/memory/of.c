@@ -22,7 +22,7 @@ const hp_device_memory *hp_device_memory_of(int32_t device) {
     static const hp_device_memory *const rules[HP_DEVICES] = {
 #define DEVICE(id, name, dtype, trains, infers, heads, backends, own, where, memory, loaded)                 \
     [HP_DEVICE_##id] = &hp_memory_rules_##memory,
-#include "plan/device/devices.def"
+#include "machines/device/devices.def"
     };
     return rules[device];
 }

@@ -1,6 +1,6 @@
 /* panels.c - sizes of packed constants; see panels.h. */
 #include "plan/memory/panels.h"
-#include "plan/base/round.h"
+#include "base/round.h"
 
 enum { LINES = 64 }; /* bytes of a cache line, and of a vector */
 

@@ -1,7 +1,7 @@
 /* epoch.c - closed forms of what a step's length means. */
 #include "plan/program/epoch.h"
 
-#include "plan/graph/layer.h"
+#include "networks/graph/layer.h"
 #include "plan/program/work.h"
 #include "plan/tiles/tile.h"
 

@@ -3,7 +3,7 @@
 #ifndef HP_EPOCH_H
 #define HP_EPOCH_H
 
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 
 /* Throughput against that of another number of devices, and the share of the devices' growth that it is. */
 double hp_speedup(double images_per_s, double base_images_per_s);

@@ -1,7 +1,7 @@
 /* operands.c - the rows of plan/program/ops.def as a table, and what follows from it. */
 #include "plan/program/operands.h"
 
-#include "plan/graph/summands.h"
+#include "networks/graph/summands.h"
 
 #include <stddef.h>
 #include <stdio.h>

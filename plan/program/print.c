@@ -1,9 +1,9 @@
 /* print.c - the task program as text and as a graph for Graphviz. */
 #include "plan/program/print.h"
 
-#include "plan/base/text.h"
+#include "base/text.h"
 #include "plan/program/operands.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

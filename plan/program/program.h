@@ -12,9 +12,9 @@
 #define HP_PROGRAM_H
 
 #include "plan/codec/codec.h"
-#include "plan/device/device.h"
+#include "machines/device/device.h"
 #include "plan/collectives/collective.h"
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 #include "plan/strategy/strategy.h"
 #include "plan/tiles/tile.h"
 
@@ -254,7 +254,7 @@ typedef struct hp_program {
     int32_t
         n_share; /* data replicas that are roles of one program, as many roles in a row each; 0: dp are alike */
     int64_t *share; /* samples of each in a micro-batch */
-    int32_t n_seat; /* of all places, or 0: each has its own (plan/machine/placement.h) */
+    int32_t n_seat; /* of all places, or 0: each has its own (machines/placement.h) */
     int32_t *seat;
 } hp_program;
 

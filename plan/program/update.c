@@ -1,7 +1,7 @@
 /* update.c - see update.h. */
 #include "plan/program/update.h"
 
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 
 int64_t hp_state_elems(const hp_program *p, const hp_graph *g, const hp_role *r) {
     return r->buffer[HP_BUF_OPTIMIZER].bytes / hp_dtype_bytes((hp_dtype)p->dtype) /

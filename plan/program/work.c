@@ -2,8 +2,8 @@
  * traffic, from the boxes of its operands: redundant rows of a halo are work like any other. */
 #include "plan/program/work_inside.h"
 
-#include "plan/graph/attention.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/attention.h"
+#include "networks/graph/precision.h"
 #include "plan/program/factors.h"
 #include "plan/program/operands.h"
 #include "plan/program/runs.h"

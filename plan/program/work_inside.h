@@ -2,8 +2,8 @@
 #ifndef HP_WORK_INSIDE_H
 #define HP_WORK_INSIDE_H
 
-#include "plan/base/text.h"
-#include "plan/graph/layer.h"
+#include "base/text.h"
+#include "networks/graph/layer.h"
 #include "plan/program/work.h"
 
 /* Tasks of deployed graphs run other kernels than training's: "infer.conv ...", "infer.copy u8". */

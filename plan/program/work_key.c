@@ -1,7 +1,7 @@
 /* work_key.c - the shape class of a layer's task: what selects the kernel, and the row length. */
 #include "plan/program/work_inside.h"
 
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 
 static const char *const interpolation_names[HP_INTERPOLATIONS] = {"nearest", "linear", "cubic"};
 

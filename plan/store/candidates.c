@@ -1,5 +1,5 @@
 /* candidates.c - the search's table: candidates and rejects. */
-#include "plan/base/front.h"
+#include "base/front.h"
 #include "plan/store/store.h"
 
 #include <string.h>

@@ -2,13 +2,13 @@
  * recomputes it, so that a flipped byte is a rejected plan and never a different one. */
 #include "plan/store/store.h"
 
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "plan/store/blob.h"
-#include "plan/graph/deploy.h"
-#include "plan/graph/json.h"
-#include "plan/graph/optimizer.h"
-#include "plan/graph/summands.h"
-#include "plan/base/units.h"
+#include "networks/graph/deploy.h"
+#include "networks/graph/json.h"
+#include "networks/graph/optimizer.h"
+#include "networks/graph/summands.h"
+#include "base/units.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
 

@@ -2,9 +2,9 @@
 #ifndef HP_STORE_H
 #define HP_STORE_H
 
-#include "plan/base/db.h"
-#include "plan/base/hash.h"
-#include "plan/machine/machine.h"
+#include "base/db.h"
+#include "base/hash.h"
+#include "machines/machine.h"
 #include "plan/program/program.h"
 #include "plan/lower/lower.h"
 

@@ -1,7 +1,7 @@
 /* backend.c - what carries which messages. */
 #include "plan/strategy/strategy.h"
 #include "plan/strategy/legal.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 
 #include <stdio.h>
 #include <string.h>

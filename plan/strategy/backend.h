@@ -6,9 +6,9 @@
 #ifndef HP_BACKEND_H
 #define HP_BACKEND_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 #include "plan/collectives/collective.h"
-#include "plan/device/device.h"
+#include "machines/device/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* change.c - a row per option that a fix may change; what is no option is a key of the strategy. */
 #include "plan/strategy/change.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* compress.c - compressed messages: their text, and where they are possible. */
 #include "plan/strategy/compress.h"
 
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/strategy/legal.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* cut.c - balanced contiguous cuts, exact: the chains-on-chains problem by dynamic programming over suffixes
  * (Bokhari 1988; Pinar and Aykanat, JPDC 2004), with binary search because the two terms are monotone. */
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "plan/strategy/strategy.h"
 
 #include <math.h>

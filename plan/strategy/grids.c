@@ -1,7 +1,7 @@
 /* grids.c - reads and writes `sp`: a grid of tiles per spatial stage. */
 #include "plan/strategy/grids.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

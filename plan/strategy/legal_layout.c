@@ -1,7 +1,7 @@
 /* legal_layout.c - rules for how stages are split: tiles, slices after them, channels. More tiles than rows
  * or columns are legal, such tiles are empty; so is any grid after any other. */
 #include "plan/strategy/legal.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 
 /* Room for one more stage after the spatial ones? */
 static bool fits_stages(const hp_legal_case *c, int stages) {

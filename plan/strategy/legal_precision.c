@@ -1,6 +1,6 @@
 /* legal_precision.c - which device computes in which precision, and which layers. */
-#include "plan/graph/deploy.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/deploy.h"
+#include "networks/graph/precision.h"
 #include "plan/strategy/legal.h"
 
 /* A device that does, a GPU if there is one; NULL: none. */

@@ -1,7 +1,7 @@
 /* place.c - reads and writes `place`: a name, or the seat of each place. */
 #include "plan/strategy/place.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "plan/strategy/layout.h"
 
 #include <string.h>

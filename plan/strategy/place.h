@@ -1,4 +1,4 @@
-/* place.h - which rank sits where (plan/machine/placement.h), as strategies write it: place=cyclic, place=0:2:1:3. */
+/* place.h - which rank sits where (machines/placement.h), as strategies write it: place=cyclic, place=0:2:1:3. */
 #ifndef HP_PLACE_H
 #define HP_PLACE_H
 

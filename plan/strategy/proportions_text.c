@@ -1,7 +1,7 @@
 /* proportions_text.c - reads and writes proportions, and says which fit the replicas and tiles of a strategy. */
 #include "plan/strategy/proportions_text.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "plan/strategy/legal.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* sequence.c - see sequence.h. */
 #include "plan/strategy/sequence.h"
 
-#include "plan/base/units.h"
-#include "plan/graph/summands.h"
+#include "base/units.h"
+#include "networks/graph/summands.h"
 
 #include <stdio.h>
 #include <string.h>

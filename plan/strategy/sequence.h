@@ -19,7 +19,7 @@ void hp_seq_text(const hp_strategy *s, char *out);
 bool hp_legal_sequence(const hp_legal_case *c, hp_reject *why);
 
 /* The network as ranks that add up `tp` summands run it: what a row layer makes has as many blocks of channels, one of each rank's
- * (plan/graph/summands.h). g itself where it is just that. Lives in `arena`. */
+ * (networks/graph/summands.h). g itself where it is just that. Lives in `arena`. */
 const hp_graph *hp_strategy_graph(hp_arena *arena, const hp_graph *g, const hp_strategy *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* strategy.c - strategy strings: one row per key, in canonical order (the command line's contract). */
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/strategy/family.h"
 #include "plan/strategy/grids.h"
 #include "plan/strategy/layout.h"
@@ -9,8 +9,8 @@
 #include "plan/strategy/sync.h"
 #include "plan/strategy/zero.h"
 
-#include "plan/base/nearest.h"
-#include "plan/base/units.h"
+#include "base/nearest.h"
+#include "base/units.h"
 
 #include <string.h>
 

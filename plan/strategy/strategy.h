@@ -5,8 +5,8 @@
 #include "plan/strategy/backend.h"
 #include "plan/strategy/compress.h"
 #include "plan/strategy/reject.h"
-#include "plan/base/status.h"
-#include "plan/graph/graph.h"
+#include "base/status.h"
+#include "networks/graph/graph.h"
 #include "plan/tiles/tile.h"
 
 #include <stdbool.h>
@@ -66,7 +66,7 @@ typedef struct hp_strategy {
     int32_t clients;           /* processes per device */
     int32_t sched;             /* hp_sched */
     int32_t recompute;         /* hp_recompute */
-    int32_t prec;              /* hp_prec (plan/graph/deploy.h) */
+    int32_t prec;              /* hp_prec (networks/graph/deploy.h) */
     int32_t comm[HP_TRAFFICS]; /* hp_comm_choice, or HP_COMM_AUTO */
     int32_t sync;              /* hp_sync: see plan/strategy/sync.h */
     int32_t servers;           /* sync=ps: members that serve, the first ones; 0: all */
@@ -76,7 +76,7 @@ typedef struct hp_strategy {
     int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
     int32_t strips;                /* of the image, one after another through the first layers; 1: whole */
     int32_t deep;                  /* units that the strips go through; 0: as many as the first stage has */
-    int32_t place;                 /* hp_place: which rank sits where (plan/machine/placement.h) */
+    int32_t place;                 /* hp_place: which rank sits where (machines/placement.h) */
     int32_t n_seat;                /* of HP_PLACE_LIST: of a replica's places, or of all */
     int32_t seat[HP_MAX_SEATS];    /* per place, a permutation */
     int32_t n_cut;                 /* 0 = balanced by cost; else stages*chunks entries */

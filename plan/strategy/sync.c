@@ -1,9 +1,9 @@
 /* sync.c - see sync.h. */
 #include "plan/strategy/sync.h"
 
-#include "plan/base/units.h"
-#include "plan/graph/optimizer.h"
-#include "plan/graph/precision.h"
+#include "base/units.h"
+#include "networks/graph/optimizer.h"
+#include "networks/graph/precision.h"
 
 #include <stdio.h>
 #include <string.h>

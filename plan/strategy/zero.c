@@ -1,7 +1,7 @@
 /* zero.c - see zero.h. */
 #include "plan/strategy/zero.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <stdio.h>
 #include <string.h>

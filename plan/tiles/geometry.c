@@ -3,7 +3,7 @@
  * Layers are visited backwards. Parts exchange a tensor whose consumers include `halo` halo-bearing layers in
  * a row, and each computes only what it owns of it; a tensor between two such layers is computed as far as
  * the layers after it need (communication-avoiding, Demmel et al. 2008). */
-#include "plan/graph/branch.h"
+#include "networks/graph/branch.h"
 #include "plan/tiles/tile.h"
 
 #include <string.h>

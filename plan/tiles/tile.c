@@ -1,10 +1,10 @@
 /* tile.c - boxes, even splits, and the input that a layer needs for a part of its output. */
 #include "plan/tiles/tile.h"
 
-#include "plan/graph/attention.h"
-#include "plan/graph/gather.h"
-#include "plan/graph/resample.h"
-#include "plan/graph/summands.h"
+#include "networks/graph/attention.h"
+#include "networks/graph/gather.h"
+#include "networks/graph/resample.h"
+#include "networks/graph/summands.h"
 
 #include <string.h>
 

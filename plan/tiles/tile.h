@@ -8,10 +8,10 @@
 #ifndef HP_TILE_H
 #define HP_TILE_H
 
-#include "plan/graph/graph.h"
+#include "networks/graph/axis.h"
+#include "networks/graph/graph.h"
 #include "plan/tiles/proportions.h"
 
-enum { HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C, HP_AXES };
 
 typedef struct hp_box {
     int32_t lo[HP_AXES], hi[HP_AXES];
@@ -94,7 +94,7 @@ typedef struct hp_geometry {
 } hp_geometry;
 
 /* Geometry of the stage of layers first .. end-1 (including the tensors that enter it). Lives in `arena`.
- * branches > 1: the layers are also distributed over that many branches (plan/graph/branch.h). */
+ * branches > 1: the layers are also distributed over that many branches (networks/graph/branch.h). */
 hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
                              int end, int64_t samples, int halo);
 /* The same, where layers before `deep` never exchange: each part computes what its own later layers need. */

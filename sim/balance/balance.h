@@ -6,7 +6,7 @@
 #ifndef HP_BALANCE_H
 #define HP_BALANCE_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* local.c - searches from neighbour to neighbour: annealing, climbing, a random walk. */
 #include "sim/balance/methods.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <gsl/gsl_rng.h>
 #include <gsl/gsl_siman.h>

@@ -1,7 +1,7 @@
 /* moves.c - random configurations, and what is next to one. */
 #include "sim/balance/methods.h"
 
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 double balance_draw(const hp_balance_run *r, uint64_t stream, uint64_t k) {
     return hp_rng_uniform(r->seed, stream, k);

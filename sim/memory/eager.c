@@ -1,7 +1,7 @@
 /* eager.c - walks a role's tasks in order and counts what autograd would hold at each of them. */
 #include "sim/memory/eager.h"
 
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 #include "plan/program/operands.h"
 #include "sim/interp.h"
 #include "sim/memory/eager_store.h"

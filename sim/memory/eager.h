@@ -10,7 +10,7 @@
 #define HP_SIM_MEMORY_EAGER_H
 
 #include "costmodels/framework/framework.h"
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 #include "plan/program/program.h"
 
 /* Does a layer keep its first input, and how many bytes of indices or masks per element of its output? */

@@ -1,8 +1,8 @@
 /* eager_store.c - types by autocast's lists, and the maps that softmax out of place makes. */
 #include "sim/memory/eager_store.h"
 
-#include "plan/graph/layer.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/layer.h"
+#include "networks/graph/precision.h"
 #include "plan/program/work.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* fit.c - memory first: most candidates of a large image die here, and cheaply. */
 #include "sim/memory/fit.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/units.h"
-#include "plan/machine/placement.h"
+#include "base/units.h"
+#include "machines/placement.h"
 #include "plan/memory/yardstick.h"
 #include "sim/memory/eager.h"
 

@@ -3,7 +3,7 @@
 #ifndef HP_SIM_MEMORY_FIT_H
 #define HP_SIM_MEMORY_FIT_H
 
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 #include "plan/strategy/strategy.h"
 
 typedef struct hp_memory_limit {

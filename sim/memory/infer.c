@@ -2,7 +2,7 @@
  * plan has fused. */
 #include "sim/memory/eager.h"
 
-#include "plan/graph/layer.h"
+#include "networks/graph/layer.h"
 #include "plan/program/operands.h"
 #include "sim/memory/eager_store.h"
 

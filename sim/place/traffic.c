@@ -1,7 +1,7 @@
 /* traffic.c - who sends how much to whom, and exchanges of seats that keep it within nodes. */
 #include "sim/place/traffic.h"
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 static void add_pair(double *traffic, int n, int a, int b, double bytes) {
     if (a == b) return;

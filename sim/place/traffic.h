@@ -2,7 +2,7 @@
 #ifndef HP_SIM_TRAFFIC_H
 #define HP_SIM_TRAFFIC_H
 
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 #include "plan/program/program.h"
 
 /* Bytes that each two ranks exchange in a step, messages and collectives (counted as rings), both ways: a symmetric

@@ -3,7 +3,7 @@
  * ranks sit. */
 #include "sim/search/search.h"
 
-#include "plan/graph/summands.h"
+#include "networks/graph/summands.h"
 #include "plan/lower/placement.h"
 #include "sim/place/traffic.h"
 

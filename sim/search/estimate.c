@@ -1,7 +1,7 @@
 /* estimate.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
 #include "sim/search/estimate.h"
 
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 #include "plan/strategy/schedule.h"
 #include "sim/bounds.h"
 

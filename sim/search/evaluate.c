@@ -1,14 +1,14 @@
 /* evaluate.c - from strategy to figures, with what candidates have in common computed once. */
 #include "sim/search/evaluate.h"
 
-#include "plan/graph/summands.h"
+#include "networks/graph/summands.h"
 #include "plan/strategy/sequence.h"
 
 #include "costmodels/framework/framework.h"
 
-#include "plan/base/hash.h"
+#include "base/hash.h"
 #include "plan/strategy/legal.h"
-#include "plan/base/units.h"
+#include "base/units.h"
 #include "sim/search/figures.h"
 #include "costmodels/tuning/size_classes.h"
 #include "sim/memory/eager.h"

@@ -2,8 +2,8 @@
  * and what comes out is estimated and evaluated, the fewest changes first. */
 #include "sim/search/fix.h"
 
-#include "plan/base/units.h"
-#include "plan/graph/precision.h"
+#include "base/units.h"
+#include "networks/graph/precision.h"
 #include "sim/search/fix_worlds.h"
 #include "sim/search/space.h"
 

@@ -3,7 +3,7 @@
 
 #include "sim/search/fix.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdio.h>

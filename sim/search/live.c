@@ -1,7 +1,7 @@
 /* live.c - walks the layers once: a tensor comes with its producer and goes with the last layer that reads it
  * here. */
 #include "sim/search/live.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #include "sim/search/mix_cost.h"
 #include "sim/search/search.h"
 
-#include "plan/base/text.h"
-#include "plan/base/units.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "plan/lower/lower.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* parts.c - walks the layers once per layout and micro-batch size. */
 #include "sim/search/parts.h"
 
-#include "plan/base/hash.h"
-#include "plan/graph/summands.h"
+#include "base/hash.h"
+#include "networks/graph/summands.h"
 #include "plan/memory/device.h"
 #include "sim/search/live.h"
 #include "sim/memory/eager.h"

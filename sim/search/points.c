@@ -1,7 +1,7 @@
 /* points.c - every point of the space is looked at without lowering it, a microsecond each (estimate.c). */
 #include "sim/search/points.h"
 
-#include "plan/base/parallel.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * evaluates all). */
 #include "sim/search/search.h"
 
-#include "plan/base/parallel.h"
+#include "base/parallel.h"
 #include "sim/search/found.h"
 
 #include <stdlib.h>

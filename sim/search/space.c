@@ -1,10 +1,10 @@
 /* space.c - nested loops over the degrees; the search, not the space, knows what is good. */
 #include "sim/search/space.h"
 
-#include "plan/graph/branch.h"
-#include "plan/graph/summands.h"
+#include "networks/graph/branch.h"
+#include "networks/graph/summands.h"
 #include "plan/strategy/layout.h"
-#include "plan/graph/depths.h"
+#include "networks/graph/depths.h"
 
 typedef struct lister {
     hp_arena *arena;

@@ -2,7 +2,7 @@
 #ifndef HP_SIM_TALLY_H
 #define HP_SIM_TALLY_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "plan/strategy/family.h"
 
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef HP_SIM_UNLIKE_H
 #define HP_SIM_UNLIKE_H
 
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 #include "plan/strategy/layout.h"
 
 /* Of a position of the pipeline: per class of devices, how fast the slowest of those is that hold one of its ranks, as a share

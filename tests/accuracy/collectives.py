@@ -26,7 +26,7 @@ OPS = {"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "
 BYTES = {"half": 2, "int8": 1}
 FROM = 1 << 20  # scores are of sizes from here on
 
-# class of the rows -> GPUs they are of, the link's usual rate (plan/machine/data_sheets.h)
+# class of the rows -> GPUs they are of, the link's usual rate (machines/data_sheets.h)
 CLASSES = {"nvswitch": (["a100_sxm"], 220e9), "nvswitch-h": (["h100_sxm", "h200_sxm"], 370.8e9), "b200": (["b200_sxm"], 721.8e9),
            "l40s": (["l40s"], 24e9), "pcie5": (["rtx_pro_6000_server"], 48e9)}
 ON_PCIE = ["l40s", "pcie5"]

@@ -4,8 +4,8 @@
  * The figure is the median over the rounds of the ratio of times, with the middle half. One reading thread: the other
  * process waits while this one works, and the other way round, so that one free core is enough. */
 #include "exec/data/image/reader.h"
-#include "plan/base/clock.h"
-#include "plan/base/rng.h"
+#include "base/clock.h"
+#include "base/rng.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/plan/data_files.h"
 

@@ -2,9 +2,9 @@
  * and what oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH
  * [SECONDS]] */
 #include "exec/device/cpu/matrix.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/memory/device.h"
-#include "plan/graph/layer.h"
+#include "networks/graph/layer.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * trip: median over the rounds, with the middle half of their ratios. Waiting ranks poll without a pause, so two cores
  * must be free. */
 #include "exec/comm/comm.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * products with the first one, and frees its memory at the end. A handler's frame lies 128 bytes below the stack pointer (System V ABI, the red zone): a
  * kernel that keeps values further down loses them, unless the handler has a stack of its own or another thread takes
  * the signals. */
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 #include <oneapi/dnnl/dnnl.h>
 

@@ -225,6 +225,6 @@ if mkdir "$group" 2>/dev/null && [ -e "$group/$limit" ]; then
   within doctor --json && [ "$(jq .memory_bytes out)" -le 400000000 ] || complain "doctor does not see the group's limit"
 else
   rmdir "$group" 2>/dev/null
-  echo "note: no control group of our own can be made here; tests/plan/machine/test_cgroup.c reads files in their place"
+  echo "note: no control group of our own can be made here; tests/machines/test_cgroup.c reads files in their place"
 fi
 conclude "nothing starts that is not here"

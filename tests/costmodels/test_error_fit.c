@@ -1,7 +1,7 @@
 /* test_error_fit.c - intervals of fitted errors hold nine in ten further ones, of long steps and of short ones; without
  * runs the prior holds; one run that is far off does not widen them all. */
 #include "costmodels/error_fit.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

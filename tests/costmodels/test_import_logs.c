@@ -1,7 +1,7 @@
 /* test_import_logs.c - what nccl-tests and OSU printed, as logs have it: whatever stands before every line, coloured, with carriage
  * returns or without '#', it gives the rows that it gives without; what begins otherwise than its table is refused. */
 #include "costmodels/tuning/import.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/sim/made_up_machine.h"
 

@@ -4,9 +4,9 @@
 #include "costmodels/gpu/kernel.h"
 #include "costmodels/gpu/tiles.h"
 #include "costmodels/models.h"
-#include "plan/base/rng.h"
-#include "plan/graph/precision.h"
-#include "plan/nets/nets.h"
+#include "base/rng.h"
+#include "networks/graph/precision.h"
+#include "networks/nets/nets.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/sim/search_world.h"
 

@@ -4,7 +4,7 @@
 #include "costmodels/fit.h"
 #include "costmodels/line.h"
 #include "costmodels/models.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 #include "costmodels/line.h"
 #include "costmodels/models.h"
 #include "costmodels/speed.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/data_files.h"
 
 #include <setjmp.h>

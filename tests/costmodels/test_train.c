@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "costmodels/table.h"
-#include "plan/nets/nets.h"
-#include "plan/graph/precision.h"
+#include "networks/nets/nets.h"
+#include "networks/graph/precision.h"
 #include "plan/program/work.h"
 #include "tests/support/sim/search_world.h"
 

@@ -16,7 +16,7 @@ hplan, places = os.environ["HPLAN"], int(os.environ["FLIPS"])
 MASKS = (0x01, 0x80, 0xff)
 reads = {"plan.db": ["explain plan.db --json", "run plan.db --steps 2 --dry-run --json", "export plan.db --csv -o -"],
          "run.db": ["compare run.db --json", "export run.db --csv -o -"]}
-# `run --resume` and `export` take what `verify` takes (plan/checkpoint/shards.h)
+# `run --resume` and `export` take what `verify` takes (checkpoints/shards.h)
 for path in sorted(glob.glob("saved/step-*/*")):
     reads[path] = ["checkpoint verify saved", "checkpoint export saved -o -"]
 

@@ -1,9 +1,9 @@
 /* fuzz_checkpoint.c - whatever bytes in place of a checkpoint of one rank: the manifest, a zero byte, the rank's file. The manifest's hash is
  * made right, as a stranger would; the file's hashes are not looked at. */
-#include "plan/base/hash.h"
-#include "plan/base/st_write.h"
-#include "plan/checkpoint/folder.h"
-#include "plan/checkpoint/shards.h"
+#include "base/hash.h"
+#include "base/st_write.h"
+#include "checkpoints/folder.h"
+#include "checkpoints/shards.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * machine. */
 #include "tests/fuzz/fuzz_text.h"
 
-#include "plan/machine/machine.h"
+#include "machines/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hp_arena *a = hp_arena_new();

@@ -1,8 +1,8 @@
 /* fuzz_onnx.c - whatever bytes: an error with a message, or a graph that passes every check, whose weights
  * can be read and whose JSON is the same graph. */
-#include "plan/graph/check.h"
-#include "plan/graph/json.h"
-#include "plan/onnx/onnx.h"
+#include "networks/graph/check.h"
+#include "networks/graph/json.h"
+#include "networks/onnx/onnx.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef FUZZ_TEXT_H
 #define FUZZ_TEXT_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "tests/fuzz/seeds.h"
 #include "tests/support/traces/trace_fixture.h"
 
-#include "plan/checkpoint/folder.h"
-#include "plan/graph/json.h"
+#include "checkpoints/folder.h"
+#include "networks/graph/json.h"
 #include "plan/store/store.h"
 #include "traces/ring.h"
 

@@ -4,7 +4,7 @@
  *
  *   convs [SIDE_OF_LARGE_MAPS [SIDE_OF_TILES]]      5800, 1024 */
 #include "exec/cuda/dnn/dnn.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <stdio.h>

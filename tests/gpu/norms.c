@@ -4,7 +4,7 @@
  *
  *   norms [OPERATOR [ROUNDS]]      conv, convt, linear, bn, pool, point; all, 6 of each */
 #include "exec/cuda/runtime/device.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/support/exec/draw_layer.h"
 
 #include <stdio.h>

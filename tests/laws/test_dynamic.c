@@ -1,9 +1,9 @@
 /* test_dynamic.c - plans of prec=int8-dynamic: which layers quantise what they read, that nothing cuts the
  * maps whose range they take, what they need beside, and what they cost. */
 #include "costmodels/models.h"
-#include "plan/graph/layer.h"
+#include "networks/graph/layer.h"
 #include "plan/memory/device.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/program/work.h"
 
 #include <math.h>

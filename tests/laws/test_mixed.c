@@ -2,7 +2,7 @@
  * says: strategies agree with one rank, exactly where they add nothing up in 16 bits; the loss's scale
  * changes nothing but what underflows; a step that overflows anywhere is skipped everywhere. */
 #include "exec/train/loss_scale.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "tests/support/exec/law_run.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"

@@ -1,8 +1,8 @@
 /* test_onnx.c - ONNX's backend test suite on the devices: models are read, deployed and run as programs.
  */
-#include "plan/base/rng.h"
-#include "plan/graph/fuse.h"
-#include "plan/onnx/model.h"
+#include "base/rng.h"
+#include "networks/graph/fuse.h"
+#include "networks/onnx/model.h"
 #include "tests/support/exec/infer_once.h"
 #include "tests/support/onnx/onnx_cases.h"
 

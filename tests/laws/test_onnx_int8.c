@@ -2,8 +2,8 @@
  * definitions (QLinearConv, QuantizeLinear: exact sums, round to nearest even, saturate), evaluated here in
  * float64, whichever form the model has; what cannot be had in 8 bits stays real, and is named. */
 #include "exec/data/weights/quantised.h"
-#include "plan/graph/fuse.h"
-#include "plan/onnx/int8/int8.h"
+#include "networks/graph/fuse.h"
+#include "networks/onnx/int8/int8.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/infer_once.h"
 #include "tests/support/onnx/onnx_int8_model.h"

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 WARNING = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:warning|error|style|performance|portability): (.*)$", re.M)
 
 FEW = 20
-STATUS = "plan/base/status.c"
+STATUS = "base/status.c"
 
 
 def compiled(tree):

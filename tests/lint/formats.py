@@ -23,7 +23,7 @@ def described(tree):
 
 def schema(tree):
     """table -> columns, of schema.c's string."""
-    text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', tree.text("plan/base/schema.c").split("hp_db_schema[]")[1]))
+    text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', tree.text("base/schema.c").split("hp_db_schema[]")[1]))
     tables = {}
     for name, body in re.findall(r"CREATE TABLE (\w+)\((.*?)\) STRICT", text):
         body = re.sub(r"PRIMARY KEY\([^)]*\)", "", body)
@@ -41,7 +41,7 @@ def in_code(tree):
 
 def machines(tree):
     """Clauses and parts of a machine's text, but for links and rates, which are called as the link is."""
-    text = tree.text("plan/machine/text.c")
+    text = tree.text("machines/text.c")
     words = re.findall(r'FIELD\("([\w-]+)", "(\w*)"', text) + [("", key) for key in re.findall(r'DEVICE\("(\w+)"', text)]
     told = " ".join(re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", tree.text(MACHINES), re.M))))
     if not words:

@@ -42,7 +42,7 @@ class Program:
 def exit_codes(tree):
     """value -> name, of status.h."""
     return {value: name for name, value in
-            re.findall(r"^\s+(HP_\w+) = (\d+),?\s", tree.text("plan/base/status.h"), re.M)}
+            re.findall(r"^\s+(HP_\w+) = (\d+),?\s", tree.text("base/status.h"), re.M)}
 
 
 def used(tree, word):

@@ -17,13 +17,13 @@ complain() {
 # A tree of four folders that breaks no rule.
 write_tree() {
   rm -rf .git ./*
-  mkdir -p plan/base plan/graph plots cli build
+  mkdir -p base networks/graph plots cli build
   cat >README.md <<'END'
 | folder | question | may include |
 |---|---|---|
-| `plan/base/` | status | sqlite3 |
-| `plan/` | what | plan/base |
-| `plots/` | pictures | plan/base |
+| `base/` | status | sqlite3 |
+| `plan/` | what | base |
+| `plots/` | pictures | base |
 | `cli/` | commands | all |
 
 ### Plots
@@ -34,22 +34,22 @@ write_tree() {
 | `comm` | crossover (planned) |
 END
   cat >CMakeLists.txt <<'END'
-hp_folder(plan/base)
-hp_folder(plan/graph SEES plan/base) # a comment: SEES plots
-hp_folder(plots SEES plan/graph)
+hp_folder(base)
+hp_folder(networks/graph SEES base) # a comment: SEES plots
+hp_folder(plots SEES networks/graph)
 END
-  cat >plan/base/status.h <<'END'
-/* status.h - see graph.c and plan/graph/. */
+  cat >base/status.h <<'END'
+/* status.h - see graph.c and networks/graph/. */
 typedef enum hp_status {
   HP_OK = 0,
   HP_EREQUEUE = 75, /* please requeue */
 } hp_status;
 END
-  mkdir -p docs plan/machine costmodels traces
+  mkdir -p docs machines costmodels traces
   printf 'const char hp_db_schema[] = "CREATE TABLE meta(key TEXT, value TEXT, PRIMARY KEY(key)) STRICT;";\n' \
-    >plan/base/schema.c
+    >base/schema.c
   printf 'TEXT(plan)\n' >traces/ledger.def
-  printf 'int fields[] = {FIELD("nic", "latency", 0)};\n' >plan/machine/text.c
+  printf 'int fields[] = {FIELD("nic", "latency", 0)};\n' >machines/text.c
   printf '| `nic=K, latency=T` | |\n' >docs/machines.md
   printf 'int hp_row_infos[] = {\n    [0] = {"fit", 0},\n};\n' >costmodels/table.c
   cat >docs/formats.md <<'END'
@@ -62,7 +62,7 @@ END
 
 | `fit` | |
 
-```c plan/graph/graph.c
+```c networks/graph/graph.c
 int graph(int a);
 ...
 ```
@@ -71,8 +71,8 @@ int graph(int a);
 
 | `plan` | |
 END
-  printf '#include "plan/base/status.h"\nint graph(int a);\nint graph(int a) { return a; }\n' >plan/graph/graph.c
-  printf '#include "plan/base/status.h"\n' >plots/plot.c
+  printf '#include "base/status.h"\nint graph(int a);\nint graph(int a) { return a; }\n' >networks/graph/graph.c
+  printf '#include "base/status.h"\n' >plots/plot.c
   printf 'COMMAND(plot, "pictures")\n' >cli/commands.def
   printf 'LATER(command, "tune", "search")\nLATER(plot, "comm", "crossover")\nLATER(exit_code, "75", "requeue")\n' \
     >cli/later.def
@@ -87,7 +87,7 @@ END
   chmod +x build/hplan
   printf 'BasedOnStyle: LLVM\nColumnLimit: 0\n' >.clang-format
   printf 'build/\n' >.gitignore
-  printf '[{"directory": "%s", "file": "plan/graph/graph.c", "command": "cc -I. -c plan/graph/graph.c"}]\n' "$tree" \
+  printf '[{"directory": "%s", "file": "networks/graph/graph.c", "command": "cc -I. -c networks/graph/graph.c"}]\n' "$tree" \
     >build/compile_commands.json
   printf 'Checks: "clang-analyzer-*"\n' >.clang-tidy
   git init -q .
@@ -114,15 +114,15 @@ if command -v clang-format-14 clang-format >/dev/null; then
   finds formatting 'plots/plot.c:1'
 fi
 
-printf '#include "plan/graph/graph.h"\n' >plots/plot.c # its SEES list allows it, the table does not
-finds arrows 'plots/plot.c:1: plan/graph/graph.h: the README says'
-printf '\n#include "plan/graph/graph.h"\n' >plan/base/status.c
-finds arrows 'plan/base/status.c:2'
+printf '#include "networks/graph/graph.h"\n' >plots/plot.c # its SEES list allows it, the table does not
+finds arrows 'plots/plot.c:1: networks/graph/graph.h: the README says'
+printf '\n#include "networks/graph/graph.h"\n' >base/status.c
+finds arrows 'base/status.c:2'
 sed -i 's/SEES plan\/base//' CMakeLists.txt
-finds arrows 'plan/graph does not see plan/base'
+finds arrows 'networks/graph does not see base'
 printf '#include <gsl/gsl_fit.h>\n' >plots/plot.c
 finds arrows '<gsl/gsl_fit.h> is for'
-mkdir -p exec && printf '#include "plan/base/status.h"\n' >exec/run.c
+mkdir -p exec && printf '#include "base/status.h"\n' >exec/run.c
 finds arrows "no row for exec/"
 
 printf '/* as gone.c does */\n' >plots/plot.c
@@ -135,13 +135,13 @@ printf 'true %s as gone.py\n' '#' >plots/x.sh
 finds references 'plots/x.sh:1: there is no gone.py'
 
 sed -i 's/int graph(int a);/int graph(long a);/' docs/formats.md
-finds excerpts 'docs/formats.md:11: not in plan/graph/graph.c'
+finds excerpts 'docs/formats.md:11: not in networks/graph/graph.c'
 
 sed -i '/`value`/d' docs/formats.md
 finds formats 'meta has value, which is not described'
 sed -i 's/`fit`/`fat`/' docs/formats.md
 finds formats 'Rows has no fat'
-sed -i 's/"latency", 0/"delay", 0/' plan/machine/text.c
+sed -i 's/"latency", 0/"delay", 0/' machines/text.c
 finds formats 'machines have delay, which is not described'
 
 printf 'LATER(command, "plot", "there already")\n' >>cli/later.def
@@ -162,21 +162,21 @@ printf '`hplan plot --colour`\n' >>README.md
 finds planned 'hplan plot has no option --colour'
 
 if command -v clang-tidy >/dev/null; then
-  printf 'int f(int a);\nint f(int a) {\n  int *p = 0;\n  return a ? *p : 0;\n}\n' >plan/graph/graph.c
-  finds analysis 'plan/graph/graph.c:4: Dereference of null pointer'
+  printf 'int f(int a);\nint f(int a) {\n  int *p = 0;\n  return a ? *p : 0;\n}\n' >networks/graph/graph.c
+  finds analysis 'networks/graph/graph.c:4: Dereference of null pointer'
 fi
 if command -v cppcheck >/dev/null; then
-  printf 'int f(void);\nint f(void) {\n  int a[2] = {0, 0};\n  return a[2];\n}\n' >plan/graph/graph.c
+  printf 'int f(void);\nint f(void) {\n  int a[2] = {0, 0};\n  return a[2];\n}\n' >networks/graph/graph.c
   finds analysis '[arrayIndexOutOfBounds]'
 fi
 
 # Only changed files are analysed: a violation that was there before the base is not asked for.
 if command -v cppcheck >/dev/null; then
-  printf 'int f(void);\nint f(void) {\n  int a[2] = {0, 0};\n  return a[2];\n}\n' >plan/graph/graph.c
+  printf 'int f(void);\nint f(void) {\n  int a[2] = {0, 0};\n  return a[2];\n}\n' >networks/graph/graph.c
   git add -A
   git -c user.name=lint -c user.email=lint@localhost commit -q -m base
   "$lint" --root "$tree" --base HEAD analysis >out 2>err || complain "an unchanged file was analysed: $(cat out)"
-  printf '\n' >>plan/graph/graph.c
+  printf '\n' >>networks/graph/graph.c
   "$lint" --root "$tree" --base HEAD analysis >out 2>err && complain "a changed file was not analysed"
 fi
 

@@ -24,7 +24,7 @@ LR, LEAST, WARMUP, BETAS, EPS, DECAY, CLIP = 3e-3, 1e-4, 3, (0.8, 0.97), 1e-7, 0
 
 
 class Cnn(torch.nn.Module):
-    """plan/nets/cnn.c"""
+    """networks/nets/cnn.c"""
 
     def __init__(self):
         super().__init__()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Networks that torchvision does not have, written once more in PyTorch as their papers and well-known programs have them:
 AmoebaNet-D (torchgpipe's genotype as MPI4DL reads it), U-Net (milesial/Pytorch-UNet), the CIFAR ResNets. The graph of
-plan/nets, interpreted layer by layer, must have the same state dict, the same logits and the same gradients in float64,
+networks/nets, interpreted layer by layer, must have the same state dict, the same logits and the same gradients in float64,
 also at odd image sizes. Needs python3-torch and gcc; run from anywhere, prints one line per network and size."""
 import pathlib
 import re
@@ -231,7 +231,7 @@ NETS = {"amoebanetd:3,32": lambda size: AmoebaNetD(3, 32, 7), "amoebanetd:6,53":
 # --- hplan's graph, interpreted ---
 
 MAIN = """
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 int main(int argc, char **argv) {
     hp_arena *a = hp_arena_new();
     hp_graph *g = NULL;
@@ -246,8 +246,8 @@ int main(int argc, char **argv) {
 
 def compile_dump(folder):
     (folder / "dump.c").write_text(MAIN)
-    sources = [ROOT / "plan/graph" / f for f in ("graph.c", "shape.c", "fuse.c")]
-    sources += sorted((ROOT / "plan/nets").glob("*.c")) + [ROOT / "plan/base" / f for f in ("arena.c", "status.c", "units.c")]
+    sources = [ROOT / "networks/graph" / f for f in ("graph.c", "shape.c", "fuse.c")]
+    sources += sorted((ROOT / "networks/nets").glob("*.c")) + [ROOT / "base" / f for f in ("arena.c", "status.c", "units.c")]
     subprocess.run(["gcc", "-std=gnu11", "-O1", f"-I{ROOT}", folder / "dump.c", *sources, "-lm", "-o", folder / "dump"],
                    check=True)
     return folder / "dump"

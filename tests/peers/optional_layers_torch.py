@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"
 ROUNDS, LAW = 300, 1e-12
 MAIN = r"""
-#include "plan/graph/shape.h"
+#include "networks/graph/shape.h"
 #include "tests/support/exec/draw_layer.h"
 
 static void print_values(const rig *r, int32_t buffer, int64_t first, int64_t n) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Compares every torchvision network of plan/nets with torchvision itself: names, shapes, spread of the initial
+"""Compares every torchvision network of networks/nets with torchvision itself: names, shapes, spread of the initial
 weights, parameter counts. Needs python3-torch, python3-torchvision and gcc; run from anywhere, prints one line per net."""
 import math
 import pathlib
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NETS = {"resnet18": "resnet18", "resnet34": "resnet34", "resnet50": "resnet50", "resnet101": "resnet101",
         "resnet152": "resnet152", "vgg19": "vgg19", "mobilenetv2": "mobilenet_v2", "densenet121": "densenet121"}
 MAIN = """
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 int main(int argc, char **argv) {
     hp_arena *a = hp_arena_new();
     hp_graph *g = NULL;
@@ -37,9 +37,9 @@ int main(int argc, char **argv) {
 
 def compile_dump(folder):
     (folder / "dump.c").write_text(MAIN)
-    sources = [ROOT / "plan/graph" / f for f in ("graph.c", "shape.c", "fuse.c")]
-    sources += sorted((ROOT / "plan/nets").glob("*.c"))
-    sources += [ROOT / "plan/base" / f for f in ("arena.c", "status.c", "units.c")]
+    sources = [ROOT / "networks/graph" / f for f in ("graph.c", "shape.c", "fuse.c")]
+    sources += sorted((ROOT / "networks/nets").glob("*.c"))
+    sources += [ROOT / "base" / f for f in ("arena.c", "status.c", "units.c")]
     subprocess.run(["gcc", "-std=gnu11", "-O1", f"-I{ROOT}", folder / "dump.c", *sources, "-lm", "-o",
                     folder / "dump"], check=True)
     return folder / "dump"

@@ -1,6 +1,6 @@
 /* test_plots.c - pictures and exports: hostile strings stay strings, tracks nest, outputs are whole or
  * absent. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plots/plots.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/export.h"

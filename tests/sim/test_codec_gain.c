@@ -2,7 +2,7 @@
 #include "sim/codec_gain.h"
 
 #include "plan/lower/lower.h"
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "tests/support/sim/made_up_machine.h"
 
 #include <math.h>

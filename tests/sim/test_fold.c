@@ -2,7 +2,7 @@
 #include "sim/bounds.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/sim/random_world.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "sim/interval.h"
 #include "costmodels/error_fit.h"
 #include "costmodels/rows.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

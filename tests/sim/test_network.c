@@ -1,6 +1,6 @@
 /* test_network.c - messages that leave at once share NICs, and links between leaf switches: times are those of the
  * narrowest place that they share, since max-min shares of equal messages are equal there. */
-#include "plan/machine/network.h"
+#include "machines/network.h"
 #include "sim/interp.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_share.c - max-min fair sharing against textbook answers and its own definition; activities over time;
  * the order of events. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "sim/fluid.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "sim/slices.h"
 #include "tests/support/plan/law_cases.h"
 
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "tests/support/sim/random_world.h"
 
 #include <math.h>

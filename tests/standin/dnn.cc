@@ -1,7 +1,7 @@
 /* dnn.cc - exec/cuda/dnn/dnn.h by plain loops. Plans fuse what follows the convolution unless the seed is odd.
  * HPLAN_STANDIN_ENGINES=N: every operation has N engines, whose results differ in the last place, and each
  * rank's timing prefers another one; N@R: all of them rank R's. */
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/standin/cudnn.h"
 #include "tests/standin/numbers.h"
 

@@ -4,7 +4,7 @@
 #include "exec/cuda/runtime/device.h"
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "plan/memory/device.h"
 #include "tests/support/exec/infer_matrix.h"
 #include "tests/support/plan/law_cases.h"

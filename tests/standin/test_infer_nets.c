@@ -6,7 +6,7 @@
 #include "tests/support/plan/random_tokens.h"
 #include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "plan/check/check.h"
 #include "tests/support/plan/law_cases.h"
 

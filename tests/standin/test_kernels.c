@@ -1,6 +1,6 @@
 /* test_kernels.c - kernels on the stand-in for a GPU: barriers, shuffles, tensor cores and 16-bit
  * floats against plain loops, and what it says of kernels that are wrong. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/standin/probe.h"
 #include "tests/support/standin/standin_child.h"
 

@@ -3,7 +3,7 @@
  * events alone, arrive exactly; ranks that die or hang end the job, with a reason; two ranks on one GPU are
  * refused. */
 #include "exec/cuda/nccl/nccl.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 #include "exec/cuda/runtime/cuda.h"
 #include "tests/support/plan/random_groups.h"
 

@@ -2,7 +2,7 @@
  * messages by way of the host, gives the loss and weights of one rank on the reference within rounding. Ranks
  * are threads that share the GPU and its streams. */
 #include "exec/cuda/runtime/device.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "tests/support/exec/law_run.h"
 #include "tests/support/plan/random_tokens.h"
 

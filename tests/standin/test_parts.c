@@ -2,7 +2,7 @@
  * output and the inputs that each needs, equal the whole on the reference; batch norms that share their sums
  * too. */
 #include "exec/cuda/runtime/device.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/support/exec/draw_matrix.h"
 #include "tests/support/exec/split_layer.h"
 #include "tests/support/plan/law_cases.h"

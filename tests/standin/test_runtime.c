@@ -1,7 +1,7 @@
 /* test_runtime.c - the stand-in for CUDA's runtime keeps CUDA's laws: order within a stream, none but
  * events' between two, memory that the host cannot touch, errors that stay, graphs. Gates, kernels that wait
  * for the host, make the order of things certain. */
-#include "plan/base/clock.h"
+#include "base/clock.h"
 #include "tests/standin/probe.h"
 #include "tests/support/standin/standin_child.h"
 

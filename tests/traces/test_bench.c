@@ -1,6 +1,6 @@
 /* test_bench.c - figures of serving: percentiles mean what they say, confidence holds as often as promised,
  * the numbers MLPerf publishes, and series that survive SQLite. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/bench.h"
 

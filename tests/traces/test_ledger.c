@@ -1,6 +1,6 @@
 /* test_ledger.c - a history loses no run, whoever appends at the same time; its figures are those of a hand
  * calculation, and what is damaged is said. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/ledger.h"
 

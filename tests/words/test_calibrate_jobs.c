@@ -1,7 +1,7 @@
 /* test_calibrate_jobs.c - what `hplan calibrate` runs when no network is named: jobs that can be made, for every device. */
 #include "cli/calibrate/calibrate_jobs.h"
-#include "plan/device/device.h"
-#include "plan/machine/machine.h"
+#include "machines/device/device.h"
+#include "machines/machine.h"
 #include "tests/support/words/words.h"
 
 static void make_jobs(const hp_device_info *device, const char *machine, bool infer) {

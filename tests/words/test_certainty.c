@@ -2,7 +2,7 @@
 #include "tests/support/words/words.h"
 #include "traces/ledger.h"
 
-#include "plan/base/host.h"
+#include "base/host.h"
 
 #include <stdlib.h>
 #include <string.h>

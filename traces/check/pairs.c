@@ -1,8 +1,8 @@
 /* pairs.c - paired t statistics of a race's rounds, and who leaves it when. */
 #include "traces/check/pairs.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -5,9 +5,9 @@
  * every possible sum of doubled ranks, in how many ways it can occur: all counts stay below 2^53, so doubles
  * represent them exactly. */
 #include "traces/check/ranktest.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef HP_BOARD_H
 #define HP_BOARD_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

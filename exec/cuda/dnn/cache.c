@@ -2,7 +2,7 @@
  * what one run has timed, all ranks of the next one use. Written after every new choice, so that a run that
  * is killed loses none. */
 #include "exec/cuda/dnn/engine.h"
-#include "plan/base/hash.h"
+#include "base/hash.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

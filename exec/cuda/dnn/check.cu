@@ -1,7 +1,7 @@
 /* check.cu - drawn elements of a convolution's result, each summed up by a block in float64. */
 #include "exec/cuda/dnn/check.h"
 #include "exec/cuda/runtime/elements.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 enum { PLACES = 256, LEAST_PLACES = 16, ACROSS = 128 };
 static const int64_t MOST_TERMS = INT64_C(1) << 30; /* of all places: milliseconds */

@@ -1,7 +1,7 @@
 /* dnn.c - plans of convolutions: the pieces of an operation, each with its engine. */
 #include "exec/cuda/dnn/engine.h"
 #include "exec/cuda/dnn/strips.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #define HP_DNN_H
 
 #include "exec/cuda/runtime/cuda.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/program/program.h"
 
 typedef enum hp_dnn_kind { HP_DNN_FORWARD, HP_DNN_DGRAD, HP_DNN_WGRAD } hp_dnn_kind;

@@ -1,7 +1,7 @@
 /* graph.c - descriptors of cuDNN's graph API, and convolutions in its words. */
 #include "exec/cuda/dnn/graph.h"
 
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * (cuDNN 9.19, timed with a stand-in for the driver's loader). A file each, so that a new
  * one costs no more than itself. */
 #include "exec/cuda/dnn/engine.h"
-#include "plan/base/hash.h"
+#include "base/hash.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * pixels that have all taps instead, and every tap's share of it (exec/device/cpu/matrix_pack.c has the same). */
 #include "exec/cuda/infer/device.h"
 #include "exec/device/infer/dynamic.h"
-#include "plan/base/round.h"
+#include "base/round.h"
 
 #include <math.h>
 #include <stdlib.h>

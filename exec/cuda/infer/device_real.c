@@ -6,7 +6,7 @@
 #include "exec/cuda/dnn/layer.h"
 #include "exec/cuda/dnn/lt.h"
 #include "exec/base/half.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 #include <stdlib.h>
 #include <string.h>

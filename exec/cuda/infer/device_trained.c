@@ -1,8 +1,8 @@
-/* device_trained.c - prepares layers that run as trained (plan/graph/deploy.h): the launches of training, on parameters
+/* device_trained.c - prepares layers that run as trained (networks/graph/deploy.h): the launches of training, on parameters
  * that lie in the layer's pack, one after another, as float32. */
 #include "exec/cuda/infer/device.h"
-#include "plan/base/alloc.h"
-#include "plan/graph/deploy.h"
+#include "base/alloc.h"
+#include "networks/graph/deploy.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 
 #include "exec/cuda/runtime/device.h"
 #include "exec/device/infer/op.h"
-#include "plan/graph/resample.h"
+#include "networks/graph/resample.h"
 
 #ifdef __cplusplus
 extern "C" {

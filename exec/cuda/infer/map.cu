@@ -1,6 +1,6 @@
 /* map.cu - pixels made of other pixels: padding, maximum and mean over windows, interpolation, softmax
  * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.inc,
- * plan/graph/resample.h). A thread makes an element, of maxima up to 16 channels; neighbours in a warp are channels, so
+ * networks/graph/resample.h). A thread makes an element, of maxima up to 16 channels; neighbours in a warp are channels, so
  * that reads lie side by side. */
 #include "exec/cuda/infer/kernel.h"
 #include "exec/cuda/runtime/warp.h"

@@ -1,8 +1,8 @@
 /* ranks.c - NCCL's communicators: who has which GPU, all ranks' one and those of groups, connected
  * before the first step. */
 #include "exec/cuda/nccl/inside.h"
-#include "plan/base/hash.h"
-#include "plan/base/clock.h"
+#include "base/hash.h"
+#include "base/clock.h"
 
 #include <limits.h>
 #include <sched.h>

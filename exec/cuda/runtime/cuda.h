@@ -3,7 +3,7 @@
 #define HP_CUDA_H
 
 #include "exec/base/memory.h"
-#include "plan/machine/placement.h"
+#include "machines/placement.h"
 
 #include <cuda_runtime_api.h>
 

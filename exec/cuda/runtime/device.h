@@ -10,7 +10,7 @@
 #include "exec/device/bind.h"
 #include "exec/cuda/runtime/cuda.h"
 #include "exec/data/weights/constants.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 /* What kernels read of a step (hp_step). */
 typedef struct hp_cuda_step {

@@ -4,7 +4,7 @@
 #define HP_ELEMENTS_H
 
 #include "exec/cuda/runtime/kernel.h"
-#include "plan/graph/dtype.h"
+#include "networks/graph/dtype.h"
 
 enum { THREADS = 256, MOST_BLOCKS = 4096 }; /* 31 blocks for each processor of an H200 */
 

@@ -1,8 +1,8 @@
 /* device_attention.c - attention tasks: what their kernels are told, and a table of angles for rotary positions. */
 #include "exec/cuda/train/device.h"
 #include "exec/device/rotary.h"
-#include "plan/base/alloc.h"
-#include "plan/graph/precision.h"
+#include "base/alloc.h"
+#include "networks/graph/precision.h"
 #include "plan/memory/device.h"
 #include "plan/memory/gpu_scratch.h"
 

@@ -1,4 +1,4 @@
-/* gather.cu - elements gathered by place (plan/graph/gather.h), and the transpose: each element of the input adds up, in float64,
+/* gather.cu - elements gathered by place (networks/graph/gather.h), and the transpose: each element of the input adds up, in float64,
  * what the outputs that read it have for it, in an order of its own. Definition: exec/device/ref/gather.c. */
 #include "exec/cuda/train/kernel.h"
 #include "exec/cuda/runtime/warp.h"

@@ -8,11 +8,11 @@
 #define HP_KERNELS_TRAIN_H
 
 #include "exec/cuda/runtime/device.h"
-#include "plan/device/device.h"
+#include "machines/device/device.h"
 #include "plan/memory/column_sums.h"
 #include "plan/memory/gpu_scratch.h"
-#include "plan/graph/gather.h"
-#include "plan/graph/resample.h"
+#include "networks/graph/gather.h"
+#include "networks/graph/resample.h"
 
 #ifdef __cplusplus
 extern "C" {

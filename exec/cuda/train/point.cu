@@ -60,7 +60,7 @@ template <typename T, int V> static __global__ void accum(T *dst, const T *src, 
 
 /* --- dropout: hp_dropout_row, element by element --- */
 
-/* Word `word` of hp_philox (plan/base/rng.c). */
+/* Word `word` of hp_philox (base/rng.c). */
 static __device__ inline uint32_t philox(uint64_t key, uint64_t hi, uint64_t lo, int word) {
     uint32_t c[4] = {(uint32_t)lo, (uint32_t)(lo >> 32), (uint32_t)hi, (uint32_t)(hi >> 32)};
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);

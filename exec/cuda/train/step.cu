@@ -195,7 +195,7 @@ static __device__ inline float gradient_factor(const hp_cuda_update &a) {
             a.w[i] = hp_update_##function##_f32(a.w[i], factor * a.g[i], &a.m[i], &a.v[i],                   \
                                                 i < a.decayed ? rates.decay : 0, &rates);                    \
     }
-#include "plan/graph/optimizers.def"
+#include "networks/graph/optimizers.def"
 
 /* --- the norm of gradients --- */
 
@@ -262,7 +262,7 @@ cudaError_t hp_cuda_descend(int32_t optimizer, const hp_cuda_update *a, cudaStre
 #define OPTIMIZER(id, name, function, ...)                                                                   \
     case HP_##id:                                                                                            \
         return HP_LAUNCH(descend_by_##function, blocks_for(a->n), THREADS, s, *a);
-#include "plan/graph/optimizers.def"
+#include "networks/graph/optimizers.def"
     }
     return cudaErrorInvalidValue;
 }

@@ -2,9 +2,9 @@
  * failed; so none waits long for another, and too many end the search early. */
 #include "exec/data/broken/broken.h"
 
-#include "plan/base/alloc.h"
-#include "plan/base/clock.h"
-#include "plan/base/parallel.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* check.c - can a sample be read? All of its image and of its labels, a few million pixels at a time. And what becomes of samples
  * that cannot: see dataset.h. */
 #include "exec/data/dataset/kind.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 /* 16 MiB of labels; of pixels a second or two of the slowest decoder (exec/data/image/decoder.h). */
 enum { STEP_PIXELS = 1 << 22 };

@@ -1,8 +1,8 @@
 /* dataset.c - opens data by name: finds its kind and checks that it fits the network. */
 #include "exec/data/dataset/kind.h"
 #include "exec/base/half.h"
-#include "plan/base/alloc.h"
-#include "plan/base/units.h"
+#include "base/alloc.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <math.h>

@@ -17,7 +17,7 @@
 
 #include "exec/data/image/image.h"
 #include "exec/data/image/pulse.h"
-#include "plan/base/status.h"
+#include "base/status.h"
 #include "plan/program/program.h"
 #include "plan/tiles/tile.h"
 

@@ -1,7 +1,7 @@
 /* describe.c - what becomes of images beyond what was asked for, in words: nothing is lost, scaled or squeezed without a word. */
 #include "exec/data/dataset/kind.h"
 
-#include "plan/base/text.h"
+#include "base/text.h"
 
 #include <math.h>
 

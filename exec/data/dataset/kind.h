@@ -4,7 +4,7 @@
 
 #include "exec/data/dataset/dataset.h"
 #include "exec/data/image/reader_pool.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <stdatomic.h>
 

@@ -8,8 +8,8 @@
 
 #include "exec/data/dataset/kind.h"
 #include "exec/data/dataset/shuffle.h"
-#include "plan/base/alloc.h"
-#include "plan/base/parallel.h"
+#include "base/alloc.h"
+#include "base/parallel.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* name.c - parses names of data; see dataset/name.h. */
 #include "exec/data/dataset/name.h"
 
-#include "plan/base/units.h"
+#include "base/units.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "exec/data/dataset/shuffle.h"
 
 #include "exec/base/streams.h"
-#include "plan/base/rng.h"
-#include "plan/base/status.h"
+#include "base/rng.h"
+#include "base/status.h"
 
 /* Half-rounds. Four make a pseudo-random permutation for wide halves; narrow halves, as here, need more. */
 enum { ROUNDS = 8 };

@@ -3,7 +3,7 @@
  * labels: a 224 x 224 x 3 image takes a fraction of a millisecond on the timed path. */
 #include "exec/data/dataset/kind.h"
 #include "exec/base/streams.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <string.h>
 

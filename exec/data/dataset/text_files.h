@@ -2,8 +2,8 @@
 #ifndef HP_TEXT_FILES_H
 #define HP_TEXT_FILES_H
 
-#include "plan/base/arena.h"
-#include "plan/base/status.h"
+#include "base/arena.h"
+#include "base/status.h"
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* decoder.c - a rank's side of one decoder: a question, and an answer in time. */
 #define _GNU_SOURCE
 #include "exec/data/image/decoder_wire.h"
-#include "plan/base/alloc.h"
-#include "plan/base/clock.h"
+#include "base/alloc.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

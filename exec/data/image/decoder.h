@@ -11,7 +11,7 @@
 #define HP_DECODER_H
 
 #include "exec/data/image/pulse.h"
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdint.h>
 

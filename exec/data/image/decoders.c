@@ -1,7 +1,7 @@
 /* decoders.c - the process that forks decoders, and the rank's questions to it. It was forked before the rank had threads, has none itself,
  * and reads no file: what it forks begins as clean as it is. */
 #include "exec/data/image/decoder_wire.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

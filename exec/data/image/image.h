@@ -3,7 +3,7 @@
 #define HP_IMAGE_H
 
 #include "exec/data/image/samples.h"
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

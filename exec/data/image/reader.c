@@ -1,7 +1,7 @@
 /* reader.c - chooses the format by a file's name and first bytes, and slides a window over the image. */
 #include "exec/data/image/reader_kind.h"
 
-#include "plan/base/input.h"
+#include "base/input.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * file's are; pixels are bytes, whatever they are. */
 #include "exec/data/image/decoder_wire.h"
 #include "exec/data/image/reader_kind.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <string.h>
 

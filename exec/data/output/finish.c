@@ -1,7 +1,7 @@
 /* finish.c - turns PATH.part into PATH: converts it if necessary, syncs and renames it. */
 #include "exec/data/output/kind.h"
 
-#include "plan/base/new_file.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* output.c - writes boxes of logits to their positions in PATH.part; see output.h. */
 #define _GNU_SOURCE /* fallocate */
 #include "exec/data/output/kind.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/new_file.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

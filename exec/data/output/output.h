@@ -24,7 +24,7 @@
 #ifndef HP_OUTPUT_H
 #define HP_OUTPUT_H
 
-#include "plan/base/status.h"
+#include "base/status.h"
 #include "plan/tiles/tile.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #define HP_TISSUE_H
 
 #include "exec/data/image/reader.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 typedef struct hp_tissue {
     int32_t h, w;          /* cells */

@@ -4,7 +4,7 @@
 #ifndef HP_VOTES_H
 #define HP_VOTES_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <stdint.h>
 

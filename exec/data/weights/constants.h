@@ -9,9 +9,9 @@
 #ifndef HP_CONSTANTS_H
 #define HP_CONSTANTS_H
 
-#include "plan/base/status.h"
-#include "plan/graph/dtype.h"
-#include "plan/graph/graph.h"
+#include "base/status.h"
+#include "networks/graph/dtype.h"
+#include "networks/graph/graph.h"
 
 #include <stdbool.h>
 
@@ -81,7 +81,7 @@ bool hp_layer_weights8(const hp_graph *g, int layer);
 hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t outs, bool quantised,
                               hp_filter *f, hp_error *err);
 
-/* A parameter as it is, float32 or float64: of layers that run as trained (plan/graph/deploy.h). Errors: HP_EDATA (not
+/* A parameter as it is, float32 or float64: of layers that run as trained (networks/graph/deploy.h). Errors: HP_EDATA (not
  * finite). */
 hp_status hp_constants_param(hp_constants *c, int param, hp_dtype dtype, void *to, hp_error *err);
 

@@ -2,7 +2,7 @@
  * differences.h. */
 #include "exec/data/weights/stored.h"
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <stdarg.h>
 #include <string.h>

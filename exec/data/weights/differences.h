@@ -4,8 +4,8 @@
 #define HP_DIFFERENCES_H
 
 #include "exec/data/weights/safetensors.h"
-#include "plan/base/arena.h"
-#include "plan/graph/graph.h"
+#include "base/arena.h"
+#include "networks/graph/graph.h"
 
 enum { HP_ST_ANY_REAL = -1 };
 

@@ -2,7 +2,7 @@
  * call. */
 #include "exec/base/streams.h"
 #include "exec/data/weights/weights.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define HP_PLACES_H
 
 #include "exec/data/weights/safetensors.h"
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 
 /* Does the file have the table of a class token and a square map of another size, so that it can be stretched? */
 bool hp_places_stretch(const hp_st_tensor *t, const hp_graph *g, int param);

@@ -4,7 +4,7 @@
 #define HP_PREFIX_H
 
 #include "exec/data/weights/differences.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 typedef struct hp_st_prefix {
     const char *prefix; /* of the file's names, "" or ending in a dot */

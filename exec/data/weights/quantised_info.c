@@ -1,9 +1,9 @@
 /* quantised_info.c - reads the metadata of a quantised file; see quantised.h. */
 #include "exec/data/weights/quantised.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
-#include "plan/base/input.h"
-#include "plan/base/hash.h"
+#include "base/input.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
-/* safetensors.h - tensors of a safetensors file (plan/base/st_read.h) as numbers. */
+/* safetensors.h - tensors of a safetensors file (base/st_read.h) as numbers. */
 #ifndef HP_SAFETENSORS_H
 #define HP_SAFETENSORS_H
 
-#include "plan/base/st_read.h"
+#include "base/st_read.h"
 
 /* Elements first .. first+count-1 as a tensor. */
 hp_st_tensor hp_st_slice(const hp_st_tensor *t, int64_t first, int64_t count);

@@ -5,7 +5,7 @@
 #ifndef HP_WEIGHT_WALK_H
 #define HP_WEIGHT_WALK_H
 
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 
 typedef struct hp_weight_walk {
     int64_t runs, length; /* weights of run r: [r * length, (r + 1) * length) */

@@ -2,7 +2,7 @@
  * and 2), as sums instead of means: M = G + E on each rank; P = M Q^T by the last step's Q, summed, orthogonal; Q = P^T M,
  * summed; applied is P Q. Each rank keeps of M what P and its own Q leave over, so that nothing is lost. */
 #include "exec/device/codec/code.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plan/program/factors.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* attention.c - attention tasks: each head of each sample, over the whole box or window by window. */
 #include "exec/device/cpu/train.h"
 #include "exec/device/rotary.h"
-#include "plan/base/round.h"
-#include "plan/graph/attention.h"
+#include "base/round.h"
+#include "networks/graph/attention.h"
 #include "plan/memory/device.h"
 
 #include <math.h>

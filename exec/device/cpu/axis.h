@@ -3,7 +3,7 @@
 #ifndef HP_CPU_AXIS_H
 #define HP_CPU_AXIS_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "plan/tiles/tile.h"
 
 /* Outputs out, out + step, ...; tap `tap` of the first reads input `in`, the next output's `in_step` further

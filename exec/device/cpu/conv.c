@@ -1,7 +1,7 @@
 /* conv.c - convolution tasks: Winograd where the rule of plan/memory/device.h says
  * so, else oneDNN's first acceptable kernel, else our own that takes any shape. The choice depends on the
  * task's shape and the processor alone, never on a timing, so that reruns give the same bits. A row layer's weights are
- * (I, O) (plan/graph/summands.h): they, or their gradient, are turned in the end of scratch. */
+ * (I, O) (networks/graph/summands.h): they, or their gradient, are turned in the end of scratch. */
 #include "exec/device/cpu/train.h"
 
 #include "plan/memory/device.h"

@@ -1,6 +1,6 @@
-/* gather.c - tasks that gather elements by place (plan/graph/gather.h), or reduce a pixel's channels to one. */
+/* gather.c - tasks that gather elements by place (networks/graph/gather.h), or reduce a pixel's channels to one. */
 #include "exec/device/cpu/train.h"
-#include "plan/graph/gather.h"
+#include "networks/graph/gather.h"
 #include "plan/memory/device.h"
 
 #include <string.h>

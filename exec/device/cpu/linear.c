@@ -3,7 +3,7 @@
  * reordered. Where the input is an image, it is the small operand that is brought into (C, H, W) order, in
  * scratch. */
 #include "exec/device/cpu/train.h"
-#include "plan/base/round.h"
+#include "base/round.h"
 #include "plan/memory/device.h"
 
 /* (N, H, W, C) to (N, C, H, W), or back. */

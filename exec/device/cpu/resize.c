@@ -1,6 +1,6 @@
 /* resize.c - interpolation and its transpose: rows of a pixel's channels, pixel by pixel. */
 #include "exec/device/cpu/train.h"
-#include "plan/graph/resample.h"
+#include "networks/graph/resample.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* sum.c - blocks of channels added up, + a bias: the summands of a linear layer that ranks share (plan/graph/summands.h). */
+/* sum.c - blocks of channels added up, + a bias: the summands of a linear layer that ranks share (networks/graph/summands.h). */
 #include "exec/device/cpu/train.h"
 
 #include <math.h>

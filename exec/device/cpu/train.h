@@ -5,7 +5,7 @@
 
 #include "exec/device/kernels/kernels.h"
 #include "exec/device/cpu/onednn.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 /* Kernel of one convolution task. */
 typedef struct hp_conv_choice {

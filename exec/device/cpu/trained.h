@@ -1,4 +1,4 @@
-/* trained.h - layers of deployed graphs that run as in training (plan/graph/deploy.h). */
+/* trained.h - layers of deployed graphs that run as in training (networks/graph/deploy.h). */
 #ifndef HP_CPU_TRAINED_H
 #define HP_CPU_TRAINED_H
 

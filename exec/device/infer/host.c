@@ -2,7 +2,7 @@
 #include "exec/device/infer/host.h"
 #include "exec/device/metric.h"
 #include "exec/device/move.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ typedef hp_status hp_infer_prepare_fn(hp_infer *in, const hp_bound *b, hp_infer_
 typedef struct hp_infer_host {
     const hp_infer_loops *loops, *wide; /* wide: of tasks with a float64 operand */
     hp_infer_prepare_fn *matrix;        /* y = act(conv(x, w) + bias [+ y]): conv, convt, linear */
-    hp_infer_prepare_fn *trained;       /* layers that run as trained (plan/graph/deploy.h), on b->param */
+    hp_infer_prepare_fn *trained;       /* layers that run as trained (networks/graph/deploy.h), on b->param */
 } hp_infer_host;
 
 /* `self` of every other layer's kernel. */

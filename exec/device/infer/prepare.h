@@ -1,4 +1,4 @@
-/* prepare.h - what a task of a deployed graph (plan/graph/deploy.h) needs to know, worked out once, before
+/* prepare.h - what a task of a deployed graph (networks/graph/deploy.h) needs to know, worked out once, before
  * the first step: operands, activation, byte tables, constants. Plain data for every device. */
 #ifndef HP_INFER_PREPARE_H
 #define HP_INFER_PREPARE_H
@@ -6,7 +6,7 @@
 #include "exec/data/weights/constants.h"
 #include "exec/device/bind.h"
 #include "exec/device/infer/op.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 typedef struct hp_infer {
     const hp_device_config *config;

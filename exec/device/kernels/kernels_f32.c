@@ -39,7 +39,7 @@ const hp_f32_kernels NAME(HP_ISA) = {
                   {
 #define STATE(...)
 #define OPTIMIZER(id, name, function, ...) [HP_##id] = point_##function,
-#include "plan/graph/optimizers.def"
+#include "networks/graph/optimizers.def"
                   }},
     .norm = {.sums = norm_sums,
              .add_sums = norm_add_sums,

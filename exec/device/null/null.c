@@ -4,10 +4,10 @@
  * (tests/bench/bench_null.sh). Programs, memory and precisions are the cpu's. Buffers hold zeros, or what
  * messages and loads have put there; nothing is counted, so losses are 0.
  *
- * It is also the smallest device. To add another, copy this folder, give it a row in plan/device/devices.def
+ * It is also the smallest device. To add another, copy this folder, give it a row in machines/device/devices.def
  * and a line in exec/exec.cmake, and replace what the comments say. exec/device/ref is the next one to read. */
 #include "exec/device/device.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 

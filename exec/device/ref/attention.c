@@ -3,7 +3,7 @@
  * values in groups (Ainslie et al. 2023); rotary positions turn pairs of channels c, c + d/2 by the place of the pixel
  * (Su et al. 2021). A part of the output's channels is as exact as all of them: gradients are linear in the output's. */
 #include "exec/device/ref/ref.h"
-#include "plan/graph/attention.h"
+#include "networks/graph/attention.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * times the tap's matrix of weights. The weights are turned so that the innermost loop runs over neighbours
  * in memory. */
 #include "exec/device/ref/ref.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* gather.c - elements gathered by place (plan/graph/gather.h), and channels reduced to one, float64. */
+/* gather.c - elements gathered by place (networks/graph/gather.h), and channels reduced to one, float64. */
 #include "exec/device/ref/ref.h"
-#include "plan/graph/gather.h"
+#include "networks/graph/gather.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "exec/device/ref/ref.h"
 #include "exec/device/codec/code.h"
 #include "exec/device/move.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 
 #include <stdlib.h>
 

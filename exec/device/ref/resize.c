@@ -1,6 +1,6 @@
 /* resize.c - interpolation and its transpose, float64. */
 #include "exec/device/ref/ref.h"
-#include "plan/graph/resample.h"
+#include "networks/graph/resample.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * stored, and what it puts out is rounded to how that is stored. Matrix layers read weights, and in tf32 maps
  * too, rounded to what their products take. */
 #include "exec/device/ref/ref.h"
-#include "plan/base/alloc.h"
+#include "base/alloc.h"
 #include "exec/base/half.h"
-#include "plan/graph/precision.h"
+#include "networks/graph/precision.h"
 #include "plan/program/operands.h"
 
 #include <stdlib.h>

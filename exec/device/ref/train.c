@@ -95,7 +95,7 @@ typedef double update_fn(double w, double g, double *m, double *v, double decay,
 static update_fn *const updates[HP_OPTIMIZERS] = {
 #define STATE(...)
 #define OPTIMIZER(id, name, function, ...) [HP_##id] = hp_update_##function##_f64,
-#include "plan/graph/optimizers.def"
+#include "networks/graph/optimizers.def"
 };
 
 void hp_ref_update(const hp_bound *b, const hp_step *s) {

@@ -3,9 +3,9 @@
 #include "costmodels/framework/framework.h"
 
 #include "costmodels/rows.h"
-#include "plan/graph/deploy.h"
-#include "plan/graph/precision.h"
-#include "plan/nets/nets.h"
+#include "networks/graph/deploy.h"
+#include "networks/graph/precision.h"
+#include "networks/nets/nets.h"
 #include "sim/costs.h"
 #include "sim/search/evaluate.h"
 #include "tests/support/sim/search_world.h"

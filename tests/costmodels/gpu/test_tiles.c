@@ -2,7 +2,7 @@
  * empty; long sums are split; more work never gets a smaller part of the rate than what it contains. */
 #include "costmodels/gpu/tiles.h"
 
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/law_cases.h"
 
 #include <math.h>

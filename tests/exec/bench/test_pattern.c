@@ -4,7 +4,7 @@
 #include "tests/support/plan/law_cases.h"
 
 #include "exec/comm/reduce.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_collectives.c - every collective of every back end does what plan/collectives says, by the laws of comm_law.h: of
  * ranks as threads, and of real ranks of MPI, for which this program starts itself under mpirun. */
-#include "plan/base/clock.h"
+#include "base/clock.h"
 #include "tests/support/exec/collective_case.h"
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/exec/thread_comm.h"

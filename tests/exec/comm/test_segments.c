@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "exec/comm/segments.h"
-#include "plan/base/clock.h"
+#include "base/clock.h"
 
 enum { BYTES = 4096, HANGS_S = 120 /* nothing here takes so long on a busy machine */ };
 

@@ -1,7 +1,7 @@
 /* test_move.c - copy and zero tasks on both devices: what is copied is exactly where two boxes
  * meet, and copying is the adjoint of adding back. */
 #include "exec/device/device.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

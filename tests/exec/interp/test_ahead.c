@@ -1,7 +1,7 @@
 /* test_ahead.c - reading ahead: whatever was asked for before, a room that is taken for a step holds
  * that step; rooms are filled one at a time, in the order asked; errors reach who takes. */
 #include "exec/interp/ahead.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "exec/quant/clip.h"
-#include "plan/base/rng.h"
-#include "plan/base/status.h"
+#include "base/rng.h"
+#include "base/status.h"
 
 static hp_histogram *empty(double lo, double hi) {
     hp_histogram *h = malloc(sizeof *h);

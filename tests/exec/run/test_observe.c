@@ -6,7 +6,7 @@
 #include "tests/support/exec/source_weights.h"
 #include "exec/run/observe.h"
 #include "exec/quant/sharing.h"
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/support/exec/thread_comm.h"
 #include "tests/support/plan/law_cases.h"
 

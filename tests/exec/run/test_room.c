@@ -1,7 +1,7 @@
 /* test_room.c - ranks have room if and only if what those of a node need together is no more than the least that one of
  * them sees free. */
 #include "exec/run/room.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

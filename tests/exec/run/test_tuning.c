@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "exec/run/tuning.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/exec/thread_comm.h"
 
 enum { RANKS = 5, KERNELS = 26, ROUNDS = 60 };

@@ -1,7 +1,7 @@
 /* test_rates.c - learning rates against the closed forms of torch.optim.lr_scheduler (1.13: _get_closed_form_lr), and what
  * words of the command line are refused. */
 #include "exec/train/rates.h"
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_budget.c - yardsticks take at most their share of a run's time, whatever its steps and bursts take, on a virtual
  * clock; and most of that share, where steps let them. */
 #include "exec/yardstick/budget.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>

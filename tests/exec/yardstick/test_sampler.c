@@ -1,8 +1,8 @@
 /* test_sampler.c - ranks, as threads, sample their yardsticks between steps: all after the same steps and equally often,
  * whatever their clocks say and however long their steps take; a rank that is gone is named. */
 #include "exec/yardstick/sampler.h"
-#include "plan/base/clock.h"
-#include "plan/base/rng.h"
+#include "base/clock.h"
+#include "base/rng.h"
 #include "tests/support/exec/thread_comm.h"
 
 #include <setjmp.h>

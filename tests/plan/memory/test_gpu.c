@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/memory/device.h"
 #include "plan/memory/gpu_scratch.h"
 #include "plan/program/program.h"

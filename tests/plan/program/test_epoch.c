@@ -1,5 +1,5 @@
 /* test_epoch.c - speed-up, epochs, energy and cost by hand; operations of published networks. */
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "plan/program/epoch.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_exchange.c - which boxes ranks send each other: exactly what the receiver's layers read and it does
  * not own, from the owner; the same boxes back with the gradients; and as many bytes of halo as published.
  * What layers read is counted tap by tap. */
-#include "plan/graph/branch.h"
+#include "networks/graph/branch.h"
 #include "plan/strategy/layout.h"
 #include "plan/program/program.h"
 #include "tests/support/plan/brute_tiles.h"

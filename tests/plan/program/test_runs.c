@@ -1,5 +1,5 @@
 /* test_runs.c - the runs of a part of two boxes are its elements, each once, at their places in both buffers. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plan/program/runs.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_plan_bytes.c - plan.db with another byte, or that ends early: refused, or the same plan, candidates and content. HPLAN_LAW_CASES=N tries N flips
  * and N lengths, more than there are: each of them. And memory is taken for what a file holds, not for what it says. */
-#include "plan/base/db_content.h"
+#include "base/db_content.h"
 #include "plan/store/store.h"
 #include "tests/support/plan/flips.h"
 #include "tests/support/plan/law_cases.h"

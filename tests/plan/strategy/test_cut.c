@@ -1,5 +1,5 @@
 /* test_cut.c - balanced cuts against trying every composition. Costs are whole numbers, so sums are exact. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plan/strategy/strategy.h"
 
 #include <setjmp.h>

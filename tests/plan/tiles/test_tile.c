@@ -1,7 +1,7 @@
 /* test_tile.c - boxes of single layers: what parts own covers a tensor once; what a layer needs, and how a
  * kernel sees it, is what counting its taps one by one gives. Every operator, images down to one pixel, more
  * tiles than rows. */
-#include "plan/graph/resample.h"
+#include "networks/graph/resample.h"
 #include "tests/support/plan/single_layer.h"
 #include "tests/support/plan/law_cases.h"
 

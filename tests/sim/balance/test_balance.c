@@ -1,6 +1,6 @@
 /* test_balance.c - balancers against each other: the dynamic programme finds what trying everything finds, and nobody finds
  * better. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "sim/balance/balance.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* test_eager.c - what a framework keeps of transformers, against published formulas and closed forms; and networks that ran
  * or ran out of memory. */
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/lower/lower.h"
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "sim/memory/eager.h"
 #include "sim/memory/eager_store.h"
 

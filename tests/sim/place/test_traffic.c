@@ -1,5 +1,5 @@
 /* test_traffic.c - bytes between ranks as counted by hand, and seats against every other assignment to nodes. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "sim/place/traffic.h"
 #include "sim/search/evaluate.h"
 #include "tests/support/plan/law_cases.h"

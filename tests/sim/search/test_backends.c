@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "costmodels/models.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/sim/search_world.h"
 
 static bool near(double have, double want) {

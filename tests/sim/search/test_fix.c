@@ -1,7 +1,7 @@
 /* test_fix.c - every fix that is named works: read back from its text and put into strategy and options, it is
  * feasible with its buffers placed, in every kind of reject; where there is none, the text says so. */
-#include "plan/base/units.h"
-#include "plan/graph/json.h"
+#include "base/units.h"
+#include "networks/graph/json.h"
 #include "sim/search/fix.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_deployed.h"
@@ -225,7 +225,7 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         hp_arena_free(w.arena);
     }
     for (int code = 1; code < HP_REJECTS; code++)
-        /* no network with a name: below; of a network on a device, whatever the strategy: tests/plan/device/test_devices.c */
+        /* no network with a name: below; of a network on a device, whatever the strategy: tests/machines/device/test_devices.c */
         if (!seen[code] && code != HP_REJECT_TRAIN && code != HP_REJECT_LAYER)
             fail_msg("%s does not occur", hp_reject_text((hp_reject_code)code));
 }

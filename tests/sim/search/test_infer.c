@@ -1,7 +1,7 @@
 /* test_infer.c - the search in inference: strips of the image where memory is short, held against
  * trying everything. */
-#include "plan/graph/deploy.h"
-#include "plan/graph/depths.h"
+#include "networks/graph/deploy.h"
+#include "networks/graph/depths.h"
 #include "sim/search/fix.h"
 #include "sim/search/search.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,7 +1,7 @@
 /* test_unlike.c - predictions on machines whose devices are not all alike, against those on machines whose devices are, and
  * against every cut. */
 #include "plan/strategy/strategy.h"
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "sim/search/evaluate.h"
 #include "sim/search/mix_cost.h"
 #include "sim/search/search.h"

@@ -1,6 +1,6 @@
 /* test_shrink.c - a strategy on fewer devices: it is on no more than there are, splits the batch into the same groups, is
  * legal and fits, over random networks and strategies. That it trains alike is a law of tests/laws/test_resume.c. */
-#include "plan/nets/nets.h"
+#include "networks/nets/nets.h"
 #include "sim/shrink/shrink.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/sim/random_world.h"

@@ -1,7 +1,7 @@
 /* adamw_case.c - see adamw_case.h. */
 #include "tests/support/exec/adamw_case.h"
 
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 #include "plan/program/update.h"
 
 #include <math.h>

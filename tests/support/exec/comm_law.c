@@ -1,8 +1,8 @@
 /* comm_law.c - the contract of comm.h over random programs of many groups. */
 #include "tests/support/exec/comm_law.h"
 
-#include "plan/base/clock.h"
-#include "plan/base/hash.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "tests/support/exec/collective_case.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* draw_layer.c - layers with drawn shapes, run on a device, and compared within a bound. */
 #include "tests/support/exec/draw_layer.h"
 
-#include "plan/graph/acts.h"
-#include "plan/graph/gather.h"
+#include "networks/graph/acts.h"
+#include "networks/graph/gather.h"
 
 /* --- drawing shapes --- */
 

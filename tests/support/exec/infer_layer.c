@@ -1,7 +1,7 @@
 /* infer_layer.c - one drawn layer of a deployed graph. */
 #include "tests/support/exec/infer_layer.h"
 
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 /* --- elements --- */
 

@@ -1,7 +1,7 @@
 /* infer_matrix.c - one drawn matrix layer of a deployed graph. */
 #include "tests/support/exec/infer_matrix.h"
 
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 static hp_infer_prepare_fn *const matrix_prepares[2] = {hp_ref_prepare_matrix, hp_cpu_prepare_matrix};
 

@@ -4,7 +4,7 @@
 
 #include "exec/data/weights/constants.h"
 #include "exec/device/device.h"
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "plan/lower/lower.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* one_layer.c - a program of one layer, its tasks and buffers laid out by hand, to run on any device. */
 #include "tests/support/exec/one_layer.h"
 
-#include "plan/graph/optimizer.h"
+#include "networks/graph/optimizer.h"
 
 static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
     hp_buffer *b = &r->buffer[r->role.n_buffer];

@@ -8,8 +8,8 @@
 
 #include "exec/base/half.h"
 #include "exec/device/device.h"
-#include "plan/base/arena.h"
-#include "plan/base/rng.h"
+#include "base/arena.h"
+#include "base/rng.h"
 #include "plan/memory/device.h"
 #include "plan/memory/gpu_scratch.h"
 

@@ -4,7 +4,7 @@
 
 #include "exec/data/weights/constants.h"
 #include "exec/interp/interp.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/exec/ranks_weights.h"
 #include "tests/support/exec/thread_comm.h"
 

@@ -4,8 +4,8 @@
 #define TESTS_SOURCE_WEIGHTS_H
 
 #include "exec/data/weights/weights.h"
-#include "plan/base/rng.h"
-#include "plan/graph/deploy.h"
+#include "base/rng.h"
+#include "networks/graph/deploy.h"
 
 #include <stdarg.h>
 #include <stddef.h>

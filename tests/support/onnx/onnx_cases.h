@@ -4,9 +4,9 @@
 #ifndef TESTS_ONNX_CASES_H
 #define TESTS_ONNX_CASES_H
 
-#include "plan/graph/check.h"
-#include "plan/onnx/onnx.h"
-#include "plan/onnx/file.h"
+#include "networks/graph/check.h"
+#include "networks/onnx/onnx.h"
+#include "networks/onnx/file.h"
 #include "plan/tiles/tile.h"
 #include "tests/support/onnx/onnx_write.h"
 

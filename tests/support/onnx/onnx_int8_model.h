@@ -3,7 +3,7 @@
 #ifndef TESTS_ONNX_INT8_MODEL_H
 #define TESTS_ONNX_INT8_MODEL_H
 
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/onnx/onnx_write.h"
 
 #include <math.h>

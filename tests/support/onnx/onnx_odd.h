@@ -3,8 +3,8 @@
 #ifndef TESTS_ONNX_ODD_H
 #define TESTS_ONNX_ODD_H
 
-#include "plan/base/rng.h"
-#include "plan/onnx/onnx.h"
+#include "base/rng.h"
+#include "networks/onnx/onnx.h"
 #include "tests/support/onnx/onnx_write.h"
 
 #include <stdio.h>

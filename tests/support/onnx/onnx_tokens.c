@@ -1,6 +1,6 @@
 /* onnx_tokens.c - writes transformers as ONNX; see onnx_tokens.h. Tensor t of the graph is the value "tT", (N, tokens, C), of
  * networks with windows (N, H, W, C). */
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/support/onnx/onnx_spell.h"
 
 #include <math.h>

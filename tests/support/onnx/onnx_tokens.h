@@ -1,8 +1,8 @@
-/* onnx_tokens.h - writes vit: and gpt: networks (plan/nets), and small Swins, as ONNX, in the ways exporters spell them. */
+/* onnx_tokens.h - writes vit: and gpt: networks (networks/nets), and small Swins, as ONNX, in the ways exporters spell them. */
 #ifndef TESTS_ONNX_TOKENS_H
 #define TESTS_ONNX_TOKENS_H
 
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 #include "tests/support/onnx/onnx_write.h"
 
 typedef enum tokens_split { SPLIT_SLICES, SPLIT_SPLIT, SPLIT_GATHERS, SPLITS } tokens_split;

@@ -2,7 +2,7 @@
 #ifndef TESTS_ONNX_WRITE_H
 #define TESTS_ONNX_WRITE_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 
 #include <onnx.pb-c.h>
 #include <stdbool.h>

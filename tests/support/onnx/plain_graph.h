@@ -3,9 +3,9 @@
 #ifndef TESTS_PLAIN_GRAPH_H
 #define TESTS_PLAIN_GRAPH_H
 
-#include "plan/base/arena.h"
-#include "plan/graph/graph.h"
-#include "plan/graph/resample.h"
+#include "base/arena.h"
+#include "networks/graph/graph.h"
+#include "networks/graph/resample.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* exact_activation.c - activations by their definitions, in float64. */
 #include "tests/support/plan/exact_activation.h"
 
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef HP_TESTS_EXACT_ACTIVATION_H
 #define HP_TESTS_EXACT_ACTIVATION_H
 
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 
 /* The activation of layer `l` at v. */
 double exact_activation(const hp_layer *l, double v);

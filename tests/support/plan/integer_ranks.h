@@ -9,7 +9,7 @@
 #ifndef HP_TESTS_INTEGER_RANKS_H
 #define HP_TESTS_INTEGER_RANKS_H
 
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "plan/program/program.h"
 #include "plan/program/print.h"
 

@@ -1,7 +1,7 @@
 /* odd_net.c - random chains of windows that no sensible network has. */
 #include "tests/support/plan/odd_net.h"
 
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 
 enum { ODD_MOST = 16 };
 

@@ -3,7 +3,7 @@
 #ifndef HP_TESTS_ODD_NET_H
 #define HP_TESTS_ODD_NET_H
 
-#include "plan/graph/shape.h"
+#include "networks/graph/shape.h"
 #include "tests/support/plan/random_net.h"
 
 hp_graph *odd_net(hp_arena *arena, uint64_t seed);

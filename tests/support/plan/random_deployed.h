@@ -4,7 +4,7 @@
 #ifndef HP_TESTS_RANDOM_DEPLOYED_H
 #define HP_TESTS_RANDOM_DEPLOYED_H
 
-#include "plan/graph/deploy.h"
+#include "networks/graph/deploy.h"
 #include "tests/support/plan/random_net.h"
 
 /* Of dense blocks alone, across units: operators that training has too. */

@@ -2,7 +2,7 @@
 #ifndef HP_TESTS_RANDOM_GROUPS_H
 #define HP_TESTS_RANDOM_GROUPS_H
 
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plan/program/program.h"
 
 typedef struct group_dice {

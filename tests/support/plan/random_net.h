@@ -3,11 +3,11 @@
 #ifndef HP_TESTS_RANDOM_NET_H
 #define HP_TESTS_RANDOM_NET_H
 
-#include "plan/base/rng.h"
-#include "plan/graph/fuse.h"
-#include "plan/nets/builder.h"
-#include "plan/graph/optimizer.h"
-#include "plan/graph/precision.h"
+#include "base/rng.h"
+#include "networks/graph/fuse.h"
+#include "networks/nets/builder.h"
+#include "networks/graph/optimizer.h"
+#include "networks/graph/precision.h"
 #include "plan/program/program.h"
 #include "plan/strategy/strategy.h"
 

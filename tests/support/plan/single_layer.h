@@ -3,8 +3,8 @@
 #ifndef HP_TESTS_SINGLE_LAYER_H
 #define HP_TESTS_SINGLE_LAYER_H
 
-#include "plan/base/rng.h"
-#include "plan/graph/shape.h"
+#include "base/rng.h"
+#include "networks/graph/shape.h"
 #include "tests/support/plan/brute_tiles.h"
 
 typedef struct throws {

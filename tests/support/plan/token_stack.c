@@ -1,9 +1,9 @@
 /* token_stack.c - see token_stack.h. */
 #include "tests/support/plan/token_stack.h"
 
-#include "plan/graph/fuse.h"
-#include "plan/nets/act.h"
-#include "plan/nets/tokens.h"
+#include "networks/graph/fuse.h"
+#include "networks/nets/act.h"
+#include "networks/nets/tokens.h"
 
 #include <stdio.h>
 

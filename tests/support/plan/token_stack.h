@@ -3,7 +3,7 @@
 #ifndef HP_TESTS_TOKEN_STACK_H
 #define HP_TESTS_TOKEN_STACK_H
 
-#include "plan/graph/graph.h"
+#include "networks/graph/graph.h"
 
 typedef struct token_stack {
     int layers, heads, tokens, ids, logits;

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* nftw */
 #include "tests/support/plan/tree.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <ftw.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* gradient_ring.c - the program by hand: one role, a compute queue and a communicator of all replicas. */
 #include "tests/support/sim/gradient_ring.h"
 
-#include "plan/base/status.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define HP_TESTS_MADE_UP_MACHINE_H
 
 #include "costmodels/calibrate.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "sim/search/evaluate.h"
 #include "tests/support/plan/data_files.h"
 #include "traces/trace.h"

@@ -1,7 +1,7 @@
 /* random_world.c - the draws; what a run takes. */
 #include "tests/support/sim/random_world.h"
 
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

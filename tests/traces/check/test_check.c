@@ -1,5 +1,5 @@
 /* test_check.c - the gate's promise: equal runs pass, slower runs fail, in how many of the draws. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/check/check.h"
 #include "traces/check/compare.h"

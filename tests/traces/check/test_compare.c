@@ -1,6 +1,6 @@
 /* test_compare.c - rank tests against published tables and full enumeration; comparisons of runs with known
  * answers. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "tests/support/plan/law_cases.h"
 #include "traces/check/compare.h"

@@ -1,5 +1,5 @@
 /* test_compare_speed.c - runs whose machine and model are off by known factors: the split finds both. */
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/check/compare_speed.h"
 

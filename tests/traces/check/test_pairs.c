@@ -2,7 +2,7 @@
  * clearly slower plans are dropped soon. */
 #include "tests/support/traces/trace_fixture.h"
 
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "traces/check/pairs.h"
 
 #include <math.h>

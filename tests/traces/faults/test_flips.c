@@ -1,6 +1,6 @@
 /* test_flips.c - a database in which one byte is another: refused, or all of its tables hold what was written. HPLAN_LAW_CASES=N
  * tries N flips, more than there are: each of them. */
-#include "plan/base/db_content.h"
+#include "base/db_content.h"
 #include "tests/support/plan/flips.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/traces/trace_fixture.h"

@@ -1,8 +1,8 @@
 /* test_kept.c - without a GPU: what the user's cache keeps of cuDNN from run to run, choices of engines
  * and plans, is what was put there or nothing, whatever became of its files meanwhile. */
-#include "plan/base/hash.h"
-#include "plan/base/rng.h"
-#include "plan/graph/acts.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "networks/graph/acts.h"
 #include "tests/support/dnn/described_dnn.h"
 
 #include <sys/stat.h>

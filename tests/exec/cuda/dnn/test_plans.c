@@ -4,7 +4,7 @@
  * The GPU is the H100 whose description by cuDNN is tests/data/h100.json; nothing here runs on it. By hand:
  * HPLAN_CUDA_PLANS=compile compiles what cuDNN compiles at run time, too (minutes); HPLAN_CUDA_PLANS_EACH=N tries one problem
  * in N, whatever the tier; HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "plan/memory/device.h"
 #include "tests/support/dnn/described_dnn.h"
 #include "tests/support/plan/law_cases.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "exec/cuda/dnn/strips.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 static int32_t padding_after(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t dil,
                              int32_t before) {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "exec/data/dataset/loader.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
 #include "tests/support/plan/data_files.h"

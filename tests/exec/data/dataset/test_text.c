@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "exec/data/dataset/loader.h"
-#include "plan/base/arena.h"
+#include "base/arena.h"
 #include "tests/support/plan/data_files.h"
 
 enum { S = 16 };

@@ -14,7 +14,7 @@
 #include "exec/base/half.h"
 #include "exec/data/dataset/loader.h"
 #include "exec/data/image/decoder.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
 #include "tests/support/plan/data_files.h"

@@ -25,8 +25,8 @@
 #include <time.h>
 
 #include "exec/data/image/reader.h"
-#include "plan/base/clock.h"
-#include "plan/base/rng.h"
+#include "base/clock.h"
+#include "base/rng.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/plan/data_files.h"
 

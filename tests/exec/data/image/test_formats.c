@@ -10,7 +10,7 @@
 
 #include "exec/base/half.h"
 #include "exec/data/image/reader.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/plan/data_files.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "exec/data/image/reader.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 

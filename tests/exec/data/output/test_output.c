@@ -13,7 +13,7 @@
 #include <tiffio.h>
 
 #include "exec/data/output/output.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/data_files.h"
 
 enum { WRITERS = 3 };

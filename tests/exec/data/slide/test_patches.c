@@ -10,7 +10,7 @@
 
 #include "exec/data/slide/patches.h"
 #include "exec/data/slide/votes.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"

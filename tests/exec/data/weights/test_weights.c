@@ -10,7 +10,7 @@
 
 #include "exec/data/weights/safetensors.h"
 #include "exec/data/weights/weights.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/plan/law_cases.h"
 

@@ -1,7 +1,7 @@
 /* test_codes.c - codecs against their closed forms: how far off a value may be, what is exact, what comes of values that
  * are not finite, and that the code has the size that plans count with. */
 #include "exec/device/codec/code.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plan/codec/codecs.h"
 
 #include <math.h>

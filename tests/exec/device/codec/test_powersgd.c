@@ -1,6 +1,6 @@
 /* test_powersgd.c - PowerSGD on three ranks that a loop plays: nothing is lost, thin sums are exact, P is orthogonal. */
 #include "exec/device/codec/code.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 #include "plan/codec/codecs.h"
 #include "plan/program/factors.h"
 

@@ -1,7 +1,7 @@
 /* test_dynamic.c - layers that quantise their input at run time: they compute what the formula of ONNX's
  * DynamicQuantizeLinear and exact integer sums say, sample by sample, with the same bytes on every
  * instruction set; and numbers that are not finite stay with their sample. */
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/support/exec/infer_matrix.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/exact_activation.h"

@@ -1,7 +1,7 @@
 /* test_point.c - layers of deployed graphs that are no matrix product: every operator and store is
  * what its definition says, computed element by element in float64; any part of an output has the whole's
  * bits; so has every instruction set. */
-#include "plan/graph/acts.h"
+#include "networks/graph/acts.h"
 #include "tests/support/exec/infer_layer.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/exact_activation.h"

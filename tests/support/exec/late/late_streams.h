@@ -4,7 +4,7 @@
 #define HP_TESTS_LATE_STREAMS_H
 
 #include "exec/device/device.h"
-#include "plan/base/rng.h"
+#include "base/rng.h"
 
 #include <pthread.h>
 #include <stdlib.h>

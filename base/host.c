@@ -1,0 +1,62 @@
+/* host.c - host and processor as Linux names them: uname(2), /proc/cpuinfo; homes as the environment or the list of users has them. */
+#include "base/host.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static const char *set(char *out, size_t n, const char *text) {
+    snprintf(out, n, "%s", text);
+    out[strcspn(out, "\n")] = 0;
+    return out;
+}
+
+const char *hp_host_name(char *out, size_t n) {
+    struct utsname u;
+    return set(out, n, uname(&u) == 0 && u.nodename[0] ? u.nodename : "unknown");
+}
+
+/* Not every architecture has the line "model name". */
+const char *hp_host_processor(char *out, size_t n) {
+    static const char key[] = "model name";
+    struct utsname u;
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    set(out, n, uname(&u) == 0 ? u.machine : "unknown");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, key, strlen(key)) != 0 || !colon) continue;
+        set(out, n, colon + 1 + strspn(colon + 1, " \t"));
+        break;
+    }
+    if (f) fclose(f);
+    return out;
+}
+
+bool hp_host_avx512(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
+/* A job or a service may have no HOME. "": nobody but root writes in /. */
+static const char *home_of_user(void) {
+    const char *home = getenv("HOME");
+    if (home && home[0] == '/') return home;
+    const struct passwd *user = getpwuid(geteuid());
+    return user && user->pw_dir && user->pw_dir[0] == '/' ? user->pw_dir : "";
+}
+
+const char *hp_user_path(const char *variable, const char *below, const char *file, char *out, size_t n) {
+    const char *folder = getenv(variable);
+    if (folder && folder[0] == '/')
+        snprintf(out, n, "%s/hplan/%s", folder, file);
+    else
+        snprintf(out, n, "%s/%s/hplan/%s", home_of_user(), below, file);
+    return out;
+}

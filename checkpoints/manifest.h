@@ -1,0 +1,36 @@
+/* manifest.h - manifest.json, the last file of a checkpoint: of which run it is, and what its other files hold.
+ *
+ * It names no files: rank r's is rank-r.safetensors beside it. Untrusted: its own hash first, then every number. */
+#ifndef HP_CHECKPOINT_MANIFEST_H
+#define HP_CHECKPOINT_MANIFEST_H
+
+#include "base/arena.h"
+#include "checkpoints/disk.h"
+
+#include <stdbool.h>
+
+#define HP_MANIFEST "manifest.json"
+
+enum { HP_MANIFEST_MOST = 64 << 20 /* bytes */ };
+
+#define MEMBER_TEXT  const char *
+#define MEMBER_WHOLE int64_t
+#define MEMBER_REAL  double
+typedef struct hp_manifest {
+#define ITEM(type, name, rule, words) MEMBER_##type name;
+#include "checkpoints/manifest.def"
+#undef ITEM
+    hp_chunks *file; /* per rank */
+} hp_manifest;
+
+/* JSON text, with a hash of everything in it; the caller frees it. */
+char *hp_manifest_text(const hp_manifest *m);
+/* Reads and checks a file. Errors: HP_EDATA. */
+hp_status hp_manifest_read(hp_arena *arena, const char *path, hp_manifest *m, hp_error *err);
+
+/* May a run that would write `mine` go on from `stored`? Errors: HP_EDATA naming the first thing that has to be the same. */
+hp_status hp_manifest_same(const hp_manifest *stored, const hp_manifest *mine, hp_error *err);
+/* What else differs, in words; "" nothing does. */
+const char *hp_manifest_notes(hp_arena *arena, const hp_manifest *stored, const hp_manifest *mine);
+
+#endif

@@ -1,0 +1,46 @@
+/* branch.c - list scheduling of a stage's layers onto a few ranks. */
+#include "networks/graph/branch.h"
+
+/* Cost of moving a byte between ranks in multiply-adds: 10 TMAC/s over links of 100 GB/s, and a processor's
+ * 50 GMAC/s over copies of 0.5 GB/s, both give 100. The second constant is the cost of a byte read or written
+ * in a rank's own memory. */
+static const double macs_per_byte_moved = 100.0, macs_per_byte_touched = 10.0;
+
+static double bytes_of(const hp_graph *g, int tensor) {
+    return 4.0 * (double)hp_tensor_elems(g, tensor);
+}
+
+typedef struct planner {
+    const hp_graph *g;
+    int first;
+    int32_t *branch_of;
+    double *done; /* per tensor: time at which its rank has it */
+} planner;
+
+/* Earliest time at which the layer can start on a rank that is free at `free`. */
+static double start_on(const planner *p, const hp_layer *l, int branch, double free) {
+    for (int k = 0; k < l->n_in; k++) {
+        const int x = l->in[k];
+        const int producer = p->g->tensor[x].producer;
+        /* the image included: each rank that reads such a tensor receives it */
+        if (producer < p->first || producer == 0) continue;
+        const double moved = p->branch_of[x] == branch ? 0 : macs_per_byte_moved * bytes_of(p->g, x);
+        if (p->done[x] + moved > free) free = p->done[x] + moved;
+    }
+    return free;
+}
+
+int32_t *hp_branches(hp_arena *arena, const hp_graph *g, int branches, int first, int end) {
+    planner p = {g, first, HP_NEW(arena, int32_t, g->n_tensor), HP_NEW(arena, double, g->n_tensor)};
+    double *free = HP_NEW(arena, double, branches);
+    for (int layer = first ? first : 1; branches > 1 && layer < end; layer++) {
+        const hp_layer *l = &g->layer[layer];
+        int best = 0;
+        for (int b = 1; b < branches; b++)
+            if (start_on(&p, l, b, free[b]) < start_on(&p, l, best, free[best])) best = b;
+        p.branch_of[l->out] = best;
+        free[best] = p.done[l->out] = start_on(&p, l, best, free[best]) + (double)hp_layer_macs(g, layer) +
+                                      macs_per_byte_touched * bytes_of(g, l->out);
+    }
+    return p.branch_of;
+}

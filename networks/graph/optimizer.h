@@ -1,0 +1,50 @@
+/* optimizer.h - the optimisers (networks/graph/optimizers.def), and which parameters decay. */
+#ifndef HP_OPTIMIZER_H
+#define HP_OPTIMIZER_H
+
+#include "networks/graph/graph.h"
+
+typedef enum hp_optimizer_state {
+#define STATE(id, name) HP_OPTIMIZER_##id,
+#define OPTIMIZER(...)
+#include "networks/graph/optimizers.def"
+    HP_OPTIMIZER_STATES
+} hp_optimizer_state;
+extern const char *const hp_optimizer_state_names[HP_OPTIMIZER_STATES];
+
+typedef enum hp_optimizer {
+#define STATE(id, name)
+#define OPTIMIZER(id, ...) HP_##id,
+#include "networks/graph/optimizers.def"
+    HP_OPTIMIZERS
+} hp_optimizer;
+
+enum { HP_MAX_OPTIMIZER_STATES = 2 };
+
+typedef struct hp_optimizer_info {
+    const char *name;
+    hp_optimizer_state first; /* its states follow each other */
+    int32_t states;
+    double operations; /* of one element */
+    bool matrices;     /* decays parameters of two dimensions and more alone: no biases, no norms */
+    bool linear;
+    const char *meaning;
+} hp_optimizer_info;
+extern const hp_optimizer_info hp_optimizer_infos[HP_OPTIMIZERS];
+
+/* For help: "|sgd|adamw". */
+extern const char hp_optimizer_names[];
+
+/* The rows above. NULL: sgd. Errors: HP_EUSAGE with the list of names. */
+hp_status hp_optimizer_find(const char *name, int32_t *optimizer, hp_error *err);
+
+static inline const hp_optimizer_info *hp_optimizer_of(const hp_graph *g) {
+    return &hp_optimizer_infos[g->optimizer];
+}
+
+/* Has it two dimensions or more? Those lie first in their bucket, so that what decays is one range. */
+static inline bool hp_param_is_matrix(const hp_param *p) {
+    return p->n_dim > 1;
+}
+
+#endif

@@ -1,0 +1,13 @@
+/* builder_inside.h - what the builder's files share. */
+#ifndef HP_NETS_BUILDER_INSIDE_H
+#define HP_NETS_BUILDER_INSIDE_H
+
+#include "networks/nets/builder.h"
+
+/* Appends the layer and its output tensor; returns the tensor, or 0 after a failure. */
+int hp_build_append(hp_builder *b, hp_layer l, const char *name, int out_c);
+/* Adds a parameter "<layer>.<suffix>" (NULL: "<layer>") to the last layer; the shape ends at the first 0 of `dim`. */
+void hp_build_append_param(hp_builder *b, const char *suffix, hp_param_kind kind, hp_init init,
+                           int64_t fan_in, const int dim[4]);
+
+#endif
