@@ -1,6 +1,6 @@
-/* clock.h - elapsed time within a process. Times that ranks compare are of exec/interp/clock.h. */
-#ifndef HP_BASE_CLOCK_H
-#define HP_BASE_CLOCK_H
+/* clock.h - elapsed time within a process. Times that ranks compare are of exec/interp/exec_clock.h. */
+#ifndef HP_CLOCK_H
+#define HP_CLOCK_H
 
 #include <time.h>
 

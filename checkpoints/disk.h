@@ -1,8 +1,8 @@
 /* disk.h - files that are safe once they are said to be: written beside their place, hashed chunk by chunk while they are
  * written, synced with their folder, renamed. All that touches the disk goes through one table, so that a test can let
  * each call of a save fail, or be the last one. */
-#ifndef HP_CHECKPOINT_DISK_H
-#define HP_CHECKPOINT_DISK_H
+#ifndef HP_DISK_H
+#define HP_DISK_H
 
 #include "base/status.h"
 

@@ -1,8 +1,8 @@
 /* manifest.h - manifest.json, the last file of a checkpoint: of which run it is, and what its other files hold.
  *
  * It names no files: rank r's is rank-r.safetensors beside it. Untrusted: its own hash first, then every number. */
-#ifndef HP_CHECKPOINT_MANIFEST_H
-#define HP_CHECKPOINT_MANIFEST_H
+#ifndef HP_MANIFEST_H
+#define HP_MANIFEST_H
 
 #include "base/arena.h"
 #include "checkpoints/disk.h"

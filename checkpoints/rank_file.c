@@ -1,5 +1,5 @@
 /* rank_file.c - a rank's pieces as a safetensors file, hashed while it is written. */
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 
 #include "base/st_write.h"
 

@@ -2,7 +2,7 @@
 #include "checkpoints/shards.h"
 
 #include "base/st_read.h"
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* shards.h - a checkpoint's tensors, put together from the ranks' files: any range of any parameter, for whatever plan
  * wants it. */
-#ifndef HP_CHECKPOINT_SHARDS_H
-#define HP_CHECKPOINT_SHARDS_H
+#ifndef HP_SHARDS_H
+#define HP_SHARDS_H
 
 #include "checkpoints/manifest.h"
-#include "checkpoints/state.h"
+#include "checkpoints/checkpoint_state.h"
 
 typedef struct hp_shards hp_shards;
 

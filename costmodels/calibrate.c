@@ -5,12 +5,12 @@
  * add up where medians do not. */
 #include "costmodels/calibrate.h"
 
-#include "costmodels/fit.h"
-#include "costmodels/line.h"
+#include "costmodels/cost_fit.h"
+#include "costmodels/cost_line.h"
 #include "costmodels/link_fit.h"
-#include "costmodels/samples.h"
-#include "costmodels/speed.h"
-#include "costmodels/yardstick.h"
+#include "costmodels/cost_samples.h"
+#include "costmodels/cost_speed.h"
+#include "costmodels/cost_yardstick.h"
 #include "traces/query.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #define HP_CALIBRATE_H
 
 #include "costmodels/error_fit.h"
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 #include "base/db.h"
 
 typedef struct hp_calibration hp_calibration;

@@ -2,16 +2,16 @@
  * comm_rows.c), else the steps of the algorithm that the plan chose (plan/collectives/collective.h), else, of a library, the best
  * that any algorithm could do (comm_library.c); with what the back end adds once: a launch, and the buffers to the
  * host and back (Open MPI's coll/accelerator). */
-#include "costmodels/gpu/nccl.h"
-#include "costmodels/line.h"
+#include "costmodels/gpu/gpu_nccl.h"
+#include "costmodels/cost_line.h"
 #include "costmodels/models.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 #include "machines/network.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A core of a server of the 2020s (machines/local.c), which adds what came to the host. */
+/* A core of a server of the 2020s (machines/machine_local.c), which adds what came to the host. */
 #define HOST_CORE_BYTES_PER_S 10e9
 
 /* --- steps --- */

@@ -1,8 +1,8 @@
 /* comm_p2p.c - one message: the measured line of its link and back end, else latency + bytes / bandwidth
  * (Hockney 1994) and what the back end adds: a kernel's launch, copies to the host and back. */
-#include "costmodels/line.h"
+#include "costmodels/cost_line.h"
 #include "costmodels/models.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 
 #include <math.h>
 

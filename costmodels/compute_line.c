@@ -1,7 +1,7 @@
 /* compute_line.c - the measured lines of a shape class: one per row length of the map, interpolated between
  * row lengths. */
-#include "costmodels/line.h"
-#include "costmodels/rows.h"
+#include "costmodels/cost_line.h"
+#include "costmodels/cost_rows.h"
 
 #include <math.h>
 #include <string.h>

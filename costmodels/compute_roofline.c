@@ -2,9 +2,9 @@
  * family, else that of a similar task (compute_fallback.c), else the device's roofline with the family's
  * efficiency. Flops and bytes both matter: a model of flops alone is far off for high-resolution images,
  * where most layers are bound by memory. */
-#include "costmodels/line.h"
+#include "costmodels/cost_line.h"
 #include "costmodels/models.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 #include "costmodels/gpu/tiles.h"
 #include "plan/program/work.h"
 

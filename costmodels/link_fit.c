@@ -1,7 +1,7 @@
 /* link_fit.c - latency and rate of a link, from the messages that were measured over it. */
 #include "costmodels/link_fit.h"
 
-#include "costmodels/fit.h"
+#include "costmodels/cost_fit.h"
 
 #include <math.h>
 #include <string.h>

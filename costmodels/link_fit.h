@@ -2,7 +2,7 @@
 #ifndef HP_LINK_FIT_H
 #define HP_LINK_FIT_H
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 /* Is it the class of the links between the nodes of a machine that has several? */
 bool hp_link_leaves(const hp_machine *m, const char *class);

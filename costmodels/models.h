@@ -2,7 +2,7 @@
 #ifndef HP_MODELS_H
 #define HP_MODELS_H
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 #include "plan/program/work.h"
 
 /* --- compute_roofline.c: launch + max(flops / peak, bytes / bandwidth) (Williams et al., CACM 2009) */

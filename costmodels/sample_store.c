@@ -1,8 +1,8 @@
 /* sample_store.c - a SQLite file to which each run is appended in one transaction. */
 #include "costmodels/sample_store.h"
 
-#include "costmodels/samples.h"
-#include "traces/text.h"
+#include "costmodels/cost_samples.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* table.c - rows in a sorted array, and the choice of tables for a machine. */
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 #include "costmodels/text_file.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -36,7 +36,7 @@
 #include "machines/machine.h"
 #include "plan/program/program.h"
 #include "plan/program/work.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 typedef enum hp_source {
     HP_SOURCE_MEASURED,

@@ -9,8 +9,8 @@
  *
  * speed: the slowdowns that costs are for; where the line is missing, the usual ones. Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
  * negative. */
-#include "costmodels/rows.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_rows.h"
+#include "costmodels/cost_speed.h"
 #include "traces/outfile.h"
 
 #include <errno.h>

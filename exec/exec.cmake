@@ -30,7 +30,7 @@ endif()
 hp_folder(exec/data/weights SEES exec/base plan/program)
 hp_folder(exec/data/output SEES plan/tiles LINK PkgConfig::IMAGES)
 hp_folder(exec/data/dataset SEES exec/base exec/data/image plan/program)
-set_source_files_properties(exec/data/dataset/read.c PROPERTIES COMPILE_OPTIONS -O3) # 196,608 bytes of a 256 x 256 image, each looked up
+set_source_files_properties(exec/data/dataset/dataset_read.c PROPERTIES COMPILE_OPTIONS -O3) # 196,608 bytes of a 256 x 256 image, each looked up
 hp_folder(exec/data/broken SEES exec/comm exec/data/dataset)
 hp_folder(exec/data/slide SEES exec/data/dataset exec/data/output)
 hp_folder(exec/quant SEES exec/data/weights)
@@ -56,7 +56,7 @@ hp_folder(exec/yardstick EXCEPT isa_loops.c SEES exec/interp exec/device/kernels
 hp_folder(exec/bench SEES exec/yardstick)
 hp_folder(exec/train SEES exec/device)
 hp_folder(exec/checkpoint SEES exec/comm checkpoints)
-hp_folder(exec/run EXCEPT main.c SEES exec/bench exec/checkpoint exec/train exec/yardstick exec/device/cpu exec/data/broken exec/data/slide exec/data/weights exec/quant
+hp_folder(exec/run EXCEPT run_main.c SEES exec/bench exec/checkpoint exec/train exec/yardstick exec/device/cpu exec/data/broken exec/data/slide exec/data/weights exec/quant
           plan/store machines LINK MPI::MPI_C PkgConfig::HWLOC)
 hp_archive(exec FOLDERS exec/base exec/comm exec/data/image exec/data/weights exec/data/output exec/data/dataset
            exec/data/broken exec/data/slide exec/quant exec/device exec/device/codec exec/device/kernels exec/device/null exec/device/ref exec/device/cpu
@@ -123,12 +123,12 @@ foreach(isa base avx2 avx512 vnni bf16)
   endforeach()
 endforeach()
 # bytes have the same arithmetic on every device
-set_source_files_properties(exec/device/ref/bytes.c PROPERTIES COMPILE_OPTIONS -O3)
-set_source_files_properties(exec/device/ref/matrix.c PROPERTIES COMPILE_OPTIONS -O3)
+set_source_files_properties(exec/device/ref/ref_bytes.c PROPERTIES COMPILE_OPTIONS -O3)
+set_source_files_properties(exec/device/ref/ref_matrix.c PROPERTIES COMPILE_OPTIONS -O3)
 # the reference's convolutions: as they are written, but vectorised
-set_source_files_properties(exec/device/ref/conv.c PROPERTIES COMPILE_OPTIONS -O3)
+set_source_files_properties(exec/device/ref/ref_conv.c PROPERTIES COMPILE_OPTIONS -O3)
 
-add_executable(hplan-exec exec/run/main.c)
+add_executable(hplan-exec exec/run/run_main.c)
 target_link_libraries(hplan-exec PRIVATE hp_lib_exec)
 hp_folder(exec/cuda/runtime VIEW SEES exec/device exec/data/weights machines)
 hp_folder(exec/cuda/dnn VIEW SEES exec/cuda/runtime)

@@ -1,6 +1,6 @@
 /* detect.h - what the system says of a node's network cards and of how many nodes a job has. */
-#ifndef HP_MACHINE_DETECT_H
-#define HP_MACHINE_DETECT_H
+#ifndef HP_DETECT_H
+#define HP_DETECT_H
 
 #include "machines/machine.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 #include "machines/device_class.h"
 #include "machines/mix.h"
 

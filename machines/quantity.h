@@ -1,6 +1,6 @@
 /* quantity.h - numbers with units, as machines are described: 300GB/s, 200Gb/s, 19.5TFLOP/s, 80GiB, 5us. */
-#ifndef HP_MACHINE_QUANTITY_H
-#define HP_MACHINE_QUANTITY_H
+#ifndef HP_QUANTITY_H
+#define HP_QUANTITY_H
 
 #include <stdbool.h>
 

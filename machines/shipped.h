@@ -1,6 +1,6 @@
 /* shipped.h - the machines hplan knows without a file: machines/data, compiled into the binary. */
-#ifndef HP_MACHINE_SHIPPED_H
-#define HP_MACHINE_SHIPPED_H
+#ifndef HP_SHIPPED_H
+#define HP_SHIPPED_H
 
 #include "machines/machine.h"
 

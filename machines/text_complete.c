@@ -1,6 +1,6 @@
 /* text_complete.c - a machine as people describe it: the numbers of nodes and devices and the name of the device are
  * enough; what else is known of such a device fills the gaps, and what is given wins. */
-#include "machines/text.h"
+#include "machines/machine_text.h"
 
 #include "machines/data_sheets.h"
 #include "machines/network.h"

@@ -1,6 +1,6 @@
 /* text_mix.c - machines whose devices are not all alike, as text: node=2 x a100-80 + 2 x v100-16 | 4 x a100-80,
  * nodes=6 + 2, slow=3:70%, 5.0:80%. A text is read once for every class that it names, as a machine of that class. */
-#include "machines/text.h"
+#include "machines/machine_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* text_read.c - clauses of a machine's text: nodes=8; node=4 x a100-80, nvlink=300GB/s; nic=2 x 200Gb/s. Lines count as
  * clauses, # begins a comment. All that is wrong is said at once. */
-#include "machines/text.h"
+#include "machines/machine_text.h"
 #include "base/alloc.h"
 
 #include "base/nearest.h"

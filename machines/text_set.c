@@ -1,6 +1,6 @@
 /* text_set.c - what-if: a machine with one thing changed, said as it is described: nodes=16, nic=4 x 400Gb/s,
  * nvlink=300GB/s, a100.memory=80G; and nic=2x, twice as much of it. */
-#include "machines/text.h"
+#include "machines/machine_text.h"
 
 #include <string.h>
 #include <strings.h>

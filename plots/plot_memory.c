@@ -1,7 +1,7 @@
 /* plot_memory.c - planned and observed bytes of every rank; below, memory over the step. Before any run: the
  * candidates' peaks. */
 #include "plots/plots.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include "plots/plots.h"
 
 #include "base/front.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* plot_precision.c - the gain of lower precision: throughput, memory and latency of `hplan bench`'s series,
  * precisions side by side, in groups of one network at one image size. */
 #include "plots/plots.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* plot_scaling.c - images/s against the number of devices, one line per strategy that was swept, else the best of each
  * file; the ideal line from its first point; measured runs, and measurements of others, as points. */
 #include "plots/plots.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* plots.c - the table of plot kinds, and loading their sources. */
 #include "plots/plots.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <string.h>
 

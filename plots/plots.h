@@ -4,7 +4,7 @@
 
 #include "plan/collectives/collective.h"
 #include "plots/canvas.h"
-#include "traces/bench.h"
+#include "traces/trace_bench.h"
 #include "traces/ledger.h"
 #include "traces/query.h"
 
@@ -45,7 +45,7 @@ typedef struct hp_plot_source {
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
     int n_bench;
     hp_bench_series *bench; /* series measured by `hplan bench` */
-    int n_point;            /* of a text of points (points.c), which is nothing else; else 0 */
+    int n_point;            /* of a text of points (plot_points.c), which is nothing else; else 0 */
     hp_plot_point *point;
     const char *points_from;
 } hp_plot_source;

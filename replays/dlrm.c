@@ -1,5 +1,5 @@
 /* dlrm.c - embeddings by tables, perceptrons by samples. */
-#include "replays/inside.h"
+#include "replays/replay_inside.h"
 
 enum { DENSE = 13 /* features that are numbers */, TASKS = 12 };
 

@@ -1,5 +1,5 @@
 /* moe.c - tokens go to their experts and come back, in both directions of every pair of blocks. */
-#include "replays/inside.h"
+#include "replays/replay_inside.h"
 
 /* Elements of a pair that are no expert's: two attentions, one feed-forward layer of four times the width. */
 static int64_t shared_elems(const hp_replay *r) {

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "replays/inside.h"
+#include "replays/replay_inside.h"
 
 #include <string.h>
 

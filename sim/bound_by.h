@@ -1,6 +1,6 @@
 /* bound_by.h - what limits a step: the largest share of it that is not useful computing. */
-#ifndef HP_SIM_BOUND_BY_H
-#define HP_SIM_BOUND_BY_H
+#ifndef HP_BOUND_BY_H
+#define HP_BOUND_BY_H
 
 #include "sim/interp.h"
 

@@ -1,7 +1,7 @@
 /* bounds.h - what no schedule can beat, and what a program moves: pure functions of the program and the
  * costs. */
-#ifndef HP_SIM_BOUNDS_H
-#define HP_SIM_BOUNDS_H
+#ifndef HP_BOUNDS_H
+#define HP_BOUNDS_H
 
 #include "sim/interp.h"
 

@@ -2,7 +2,7 @@
  * apart any more. Colours are 64-bit hashes; sums make them independent of order. */
 #include "sim/classes.h"
 
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 #include "machines/network.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
  * same role, messages to and from ranks of equal classes over equal ways, communicators and places of equal
  * classes. From a state in which equals do equal things at equal times the simulator's rules lead to such
  * a state again, and max-min fair rates are unique, so equals get equal ones: one member's run is everyone's. */
-#ifndef HP_SIM_CLASSES_H
-#define HP_SIM_CLASSES_H
+#ifndef HP_CLASSES_H
+#define HP_CLASSES_H
 
 #include "base/arena.h"
 #include "machines/machine.h"

@@ -1,6 +1,6 @@
 /* cost_cache.h - the cost table, asked once for equal work. */
-#ifndef HP_SIM_COST_CACHE_H
-#define HP_SIM_COST_CACHE_H
+#ifndef HP_COST_CACHE_H
+#define HP_COST_CACHE_H
 
 #include "plan/program/work.h"
 #include "sim/interp.h"

@@ -2,9 +2,9 @@
 #include "sim/costs.h"
 
 #include "costmodels/framework/framework.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 #include <math.h>
 #include <string.h>

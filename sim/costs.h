@@ -1,6 +1,6 @@
 /* costs.h - the cost table as the simulator wants it: one figure per task of a program. */
-#ifndef HP_SIM_COSTS_H
-#define HP_SIM_COSTS_H
+#ifndef HP_COSTS_H
+#define HP_COSTS_H
 
 #include "sim/cost_cache.h"
 #include "sim/interp.h"

@@ -1,7 +1,7 @@
 /* events.h - the simulator's queue: a binary heap over (time, sequence), so that ties have one order. Events that are
  * queued one after another for the same instant, as equal ranks do, are one entry of the heap. */
-#ifndef HP_SIM_EVENTS_H
-#define HP_SIM_EVENTS_H
+#ifndef HP_EVENTS_H
+#define HP_EVENTS_H
 
 #include "base/arena.h"
 

@@ -1,7 +1,7 @@
 /* exchange.c - which messages are one exchange, and what their collective takes. */
 #include "sim/costs.h"
 
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 static bool within(const hp_role *r, const hp_task *t) {
     return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) &&
@@ -19,7 +19,7 @@ static int others_of(const hp_role *r, const hp_queue *q) {
     return n;
 }
 
-/* Messages of one round lie next to each other among those of their kind (plan/lower/move.c). */
+/* Messages of one round lie next to each other among those of their kind (plan/lower/lower_move.c). */
 static bool same_round(const hp_role *r, const hp_task *a, const hp_task *b) {
     return same_end(&r->queue[a->queue], &r->queue[b->queue]) && a->micro == b->micro && a->tag == b->tag;
 }

@@ -1,7 +1,7 @@
 /* exposure.h - what a predicted step rests on: the part of it that each kind of cost makes up, and how uncertain the
  * costs of that kind are. Two strategies that spend their time alike are wrong alike, and their difference is not. */
-#ifndef HP_SIM_EXPOSURE_H
-#define HP_SIM_EXPOSURE_H
+#ifndef HP_EXPOSURE_H
+#define HP_EXPOSURE_H
 
 #include "sim/costs.h"
 

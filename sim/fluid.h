@@ -3,8 +3,8 @@
  * While no resource is asked for more than it has, every rate is 1 and a start or an end changes no other activity
  * (the fast path). Otherwise the rates of the connected component around the change are solved again
  * (share.h), once for all changes of an instant. */
-#ifndef HP_SIM_FLUID_H
-#define HP_SIM_FLUID_H
+#ifndef HP_FLUID_H
+#define HP_FLUID_H
 
 #include "sim/events.h"
 #include "sim/share.h"

@@ -1,6 +1,6 @@
 /* interp.c - the program on a virtual clock: the steps of a rank, and the loop over time.
  *
- * The steps are those of exec/interp/loop.c and messages.c under the same names: a rank makes progress (finishes
+ * The steps are those of exec/interp/loop.c and exec/interp/exec_messages.c under the same names: a rank makes progress (finishes
  * transfers that ended, starts those that are ready), starts the next compute task, and completes tasks, which
  * releases what depends on them. There a rank without work waits; here time moves on to the next event. */
 #include "sim/interp.h"

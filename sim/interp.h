@@ -1,12 +1,12 @@
 /* interp.h - the program on a virtual clock: integer nanoseconds, a total order of events, same input same
  * trace. */
-#ifndef HP_SIM_INTERP_H
-#define HP_SIM_INTERP_H
+#ifndef HP_INTERP_H
+#define HP_INTERP_H
 
 #include "costmodels/table.h"
 #include "plan/program/program.h"
 #include "sim/jitter.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 /* What a task costs; tests give closed-form costs, hplan gives the cost table (sim/search/evaluate.h). `rank` is a
  * rank of the world (its role is rank % n_role). Folded runs ask for one rank of a class: costs may depend on the

@@ -3,8 +3,8 @@
 
 #include "costmodels/error_fit.h"
 #include "costmodels/jitter_fit.h"
-#include "costmodels/speed.h"
-#include "costmodels/yardstick.h"
+#include "costmodels/cost_speed.h"
+#include "costmodels/cost_yardstick.h"
 
 #include <math.h>
 

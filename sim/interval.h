@@ -2,8 +2,8 @@
  *
  * Errors are of the logarithm of the step, so that twice as long and half as long are as far; parts are independent
  * and their variances add. Intervals hold 90 %: z = 1.645 of a normal distribution. */
-#ifndef HP_SIM_INTERVAL_H
-#define HP_SIM_INTERVAL_H
+#ifndef HP_INTERVAL_H
+#define HP_INTERVAL_H
 
 #include "sim/exposure.h"
 

@@ -4,8 +4,8 @@
  * Two kinds, as other work on a shared machine makes them: the slowness of a core, which stays for a while (a
  * stationary Gaussian process with exponential correlation, Ornstein and Uhlenbeck 1930, in the logarithm of the time
  * that work takes), and what each task has by itself. */
-#ifndef HP_SIM_JITTER_H
-#define HP_SIM_JITTER_H
+#ifndef HP_JITTER_H
+#define HP_JITTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

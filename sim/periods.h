@@ -1,8 +1,8 @@
 /* periods.h - micro-batches that repeat are simulated once: when the state of all ranks equals an earlier one but for
  * tasks that are all the same number of places further in their queues, and the tasks to come repeat too, what
  * happened between the two happens again, nanosecond by nanosecond; whole periods are passed over. */
-#ifndef HP_SIM_PERIODS_H
-#define HP_SIM_PERIODS_H
+#ifndef HP_PERIODS_H
+#define HP_PERIODS_H
 
 #include <stdint.h>
 

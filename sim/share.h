@@ -2,8 +2,8 @@
  *
  * A link used by two flows, a NIC shared by the devices of a node, four ranks on two cores, kernels that
  * contend for memory bandwidth: all are the same problem (as in SimGrid: Casanova et al., JPDC 2014). */
-#ifndef HP_SIM_SHARE_H
-#define HP_SIM_SHARE_H
+#ifndef HP_SHARE_H
+#define HP_SHARE_H
 
 #include <stdint.h>
 

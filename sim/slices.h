@@ -1,6 +1,6 @@
 /* slices.h - what chance makes of ranks on fewer cores; see slices.c. */
-#ifndef HP_SIM_SLICES_H
-#define HP_SIM_SLICES_H
+#ifndef HP_SLICES_H
+#define HP_SLICES_H
 
 /* Of `ranks` ranks on `cores` cores, no core having two more than another, `computing` compute, which is chance: the
  * expected number of cores on which one of them is. */

@@ -1,13 +1,13 @@
 /* state.h - what the simulator knows while it runs, shared by interp.c (the steps of a rank), transfer.c (messages
- * and collectives), resources.c, account.c and stall.c. */
-#ifndef HP_SIM_STATE_H
-#define HP_SIM_STATE_H
+ * and collectives), resources.c, account.c and sim_stall.c. */
+#ifndef HP_STATE_H
+#define HP_STATE_H
 
 #include "sim/classes.h"
 #include "sim/fluid.h"
 #include "sim/interp.h"
 #include "sim/periods.h"
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 #include "plan/program/ready.h"
 
 typedef struct id_list {
@@ -201,7 +201,7 @@ void sim_account_transfer(sim *s, int rank, int task, int change);
 void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns);
 void sim_write_result(sim *s, hp_sim_result *out);
 
-/* stall.c: E-DEADLOCK, naming the ranks that stopped */
+/* sim_stall.c: E-DEADLOCK, naming the ranks that stopped */
 hp_status sim_stalled(const sim *s, hp_error *err);
 
 #endif

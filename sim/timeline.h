@@ -1,10 +1,10 @@
 /* timeline.h - memory in use over simulated time: the lifetimes of the buffers, laid over the spans of their
  * tasks. */
-#ifndef HP_SIM_TIMELINE_H
-#define HP_SIM_TIMELINE_H
+#ifndef HP_TIMELINE_H
+#define HP_TIMELINE_H
 
 #include "plan/program/program.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 /* Samples of HP_COUNTER_MEMORY (bytes) of one rank, one per instant of change, by time, from the spans of all
  * tasks of its role. Returns how many; the array lives in `arena`. */

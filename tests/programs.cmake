@@ -51,7 +51,12 @@ endfunction()
 # folder (the first row that matches) -> libraries; a folder whose first library is not built is left out
 set(test_links
   "networks/onnx|hp_support_onnx hp_support_plan"
+  "base|hp_support_plan"
+  "networks|hp_support_plan"
+  "machines|hp_support_plan"
   "plan|hp_support_plan"
+  "checkpoints|hp_support_plan"
+  "replays|hp_support_plan"
   "traces/check|hp_lib_check hp_support_traces hp_support_plan"
   "traces|hp_support_traces hp_support_plan"
   "plots|hp_lib_plots hp_support_traces"

@@ -1,6 +1,6 @@
 /* export_chrome.c - Chrome trace JSON, streamed; jansson escapes texts, once per task. */
-#include "traces/export.h"
-#include "traces/lanes.h"
+#include "traces/trace_export.h"
+#include "traces/trace_lanes.h"
 #include "traces/outfile.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* export_csv.c - one line per span (RFC 4180), seconds from the trace's first span. */
-#include "traces/export.h"
+#include "traces/trace_export.h"
 #include "traces/outfile.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/db.h"
 #include "base/host.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "traces/ledger.h"
 #include "base/alloc.h"
 
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 #include "traces/query.h"
 
 #include <math.h>

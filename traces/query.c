@@ -1,4 +1,4 @@
-/* query.c - sums, medians and gaps of a loaded run (load.c reads it). */
+/* query.c - sums, medians and gaps of a loaded run (trace_load.c reads it). */
 #include "traces/query.h"
 
 #include <math.h>

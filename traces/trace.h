@@ -4,7 +4,7 @@
 
 #include "base/db.h"
 #include "plan/program/program.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 typedef struct hp_run_info {
     const char *kind; /* "sim" or "exec" */

@@ -1,7 +1,7 @@
 /* job_script.h - a plan as a job of a batch system: a shell script that runs it with checkpoints, saves before its time is
  * over, and goes into the queue again. */
-#ifndef HP_CLI_JOB_SCRIPT_H
-#define HP_CLI_JOB_SCRIPT_H
+#ifndef HP_JOB_SCRIPT_H
+#define HP_JOB_SCRIPT_H
 
 #include "base/arena.h"
 #include "base/status.h"

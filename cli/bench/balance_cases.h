@@ -1,6 +1,6 @@
 /* balance_cases.h - chains of layers over places of two and three speeds, for balancers to be compared on. */
-#ifndef HP_CLI_BALANCE_CASES_H
-#define HP_CLI_BALANCE_CASES_H
+#ifndef HP_BALANCE_CASES_H
+#define HP_BALANCE_CASES_H
 
 #include "base/status.h"
 #include "sim/balance/balance.h"

@@ -1,6 +1,6 @@
 /* bench_balance.h - `hplan bench balance`. */
-#ifndef HP_CLI_BENCH_BALANCE_H
-#define HP_CLI_BENCH_BALANCE_H
+#ifndef HP_BENCH_BALANCE_H
+#define HP_BENCH_BALANCE_H
 
 /* argv[0] is "hplan bench balance"; returns the exit code. */
 int bench_balance(int argc, char **argv);

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/commands/run_here.h"
 #include "cli/commands/serve_plan.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include "base/version.h"
 

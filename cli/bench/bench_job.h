@@ -1,11 +1,11 @@
 /* bench_job.h - inside of `bench`: what is measured (networks x images x precisions x scenarios), the plan of
  * each, and one turn of it. */
-#ifndef HP_CLI_BENCH_JOB_H
-#define HP_CLI_BENCH_JOB_H
+#ifndef HP_BENCH_JOB_H
+#define HP_BENCH_JOB_H
 
 #include "cli/bench/bench_list.h"
 #include "cli/launch/workspace.h"
-#include "traces/bench.h"
+#include "traces/trace_bench.h"
 
 typedef struct bench_setup {
     bench_list net, image, prec, scenario;

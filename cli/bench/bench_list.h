@@ -1,6 +1,6 @@
 /* bench_list.h - words of a comma-separated option. */
-#ifndef HP_CLI_BENCH_LIST_H
-#define HP_CLI_BENCH_LIST_H
+#ifndef HP_BENCH_LIST_H
+#define HP_BENCH_LIST_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -2,7 +2,7 @@
 #include "cli/bench/bench_job.h"
 #include "cli/cli.h"
 #include "cli/commands/serve_plan.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* comm_predict.h - what `bench comm` would measure on a machine, from a cost table: nothing runs. */
-#ifndef HP_CLI_COMM_PREDICT_H
-#define HP_CLI_COMM_PREDICT_H
+#ifndef HP_COMM_PREDICT_H
+#define HP_COMM_PREDICT_H
 
 #include "cli/bench/comm_run.h"
 #include "costmodels/table.h"

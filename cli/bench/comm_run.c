@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/launch/launch.h"
 #include "plan/collectives/collective.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* comm_run.h - `hplan-exec --bench-comm` on its ranks, and its lines as one object. */
-#ifndef HP_CLI_COMM_RUN_H
-#define HP_CLI_COMM_RUN_H
+#ifndef HP_COMM_RUN_H
+#define HP_COMM_RUN_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,10 +1,10 @@
 /* comm_series.h - which operations `bench comm` times by which back ends. Pure. */
-#ifndef HP_CLI_COMM_SERIES_H
-#define HP_CLI_COMM_SERIES_H
+#ifndef HP_COMM_SERIES_H
+#define HP_COMM_SERIES_H
 
 #include "base/arena.h"
 #include "plan/collectives/collective.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 
 typedef struct comm_where {
     const hp_device_info *device;

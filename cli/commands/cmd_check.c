@@ -1,9 +1,9 @@
 /* cmd_check.c - the regression gate: exit 1 when a run is significantly worse than its baseline, beyond the
  * limits. */
 #include "cli/show/frame.h"
-#include "cli/show/places.h"
+#include "cli/show/show_places.h"
 #include "base/units.h"
-#include "traces/check/check.h"
+#include "traces/check/trace_check.h"
 #include "traces/check/compare.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/st_write.h"
 #include "base/units.h"
 #include "checkpoints/shards.h"
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "plan/program/print.h"
 #include "plan/store/store.h"
 #include "traces/faults/diagnosis.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* cmd_doctor.c - what this machine offers and what to do next. A table of probes; always exits 0, because a
  * missing part is an answer here. Other programs are asked (hplan links neither MPI nor CUDA), with a time
  * limit each. */
-#include "cli/launch/capture.h"
+#include "cli/launch/launch_capture.h"
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/commands/local_gpu.h"
-#include "cli/history/line.h"
+#include "cli/history/history_line.h"
 #include "cli/options/simulate.h"
 #include "costmodels/table.h"
 #include "base/host.h"

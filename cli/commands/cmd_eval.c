@@ -3,11 +3,11 @@
 #include "cli/bench/bench_list.h"
 #include "cli/show/eval_show.h"
 #include "cli/show/frame.h"
-#include "cli/commands/weights.h"
+#include "cli/commands/command_weights.h"
 #include "base/units.h"
 #include "sim/search/conditions.h"
 #include "traces/logits.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* cmd_explain.c - a stored plan in words: what is run, how the network is cut, what every rank holds and
  * does. The units are listed with their numbers, so that `cut=` can be written by hand. */
-#include "cli/show/costs.h"
+#include "cli/show/show_costs.h"
 #include "cli/show/explain.h"
 #include "cli/show/frame.h"
-#include "costmodels/stored.h"
+#include "costmodels/cost_stored.h"
 #include "base/units.h"
 #include "networks/graph/deploy.h"
 #include "plan/program/print.h"

@@ -1,9 +1,9 @@
 /* cmd_export.c - a trace for other viewers: Chrome/Perfetto JSON, CSV, Nsight-like SQLite; what a cost table found to be
  * fastest, for NCCL and Open MPI. */
 #include "cli/show/frame.h"
-#include "costmodels/tuning/export.h"
-#include "costmodels/stored.h"
-#include "traces/export.h"
+#include "costmodels/tuning/tuning_export.h"
+#include "costmodels/cost_stored.h"
+#include "traces/trace_export.h"
 #include "traces/outfile.h"
 
 #include <string.h>

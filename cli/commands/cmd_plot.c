@@ -1,5 +1,5 @@
 /* cmd_plot.c - pictures from plan and run databases, to a file or into the terminal. */
-#include "cli/history/line.h"
+#include "cli/history/history_line.h"
 #include "cli/show/comm_panels.h"
 #include "cli/show/frame.h"
 #include "base/host.h"

@@ -5,7 +5,7 @@
 #include "cli/show/next.h"
 #include "cli/options/simulate.h"
 #include "cli/commands/run_here.h"
-#include "cli/commands/weights.h"
+#include "cli/commands/command_weights.h"
 #include "cli/launch/workspace.h"
 #include "base/units.h"
 #include "sim/search/conditions.h"

@@ -5,7 +5,7 @@
 #include "cli/show/run_show.h"
 #include "cli/run/run_again.h"
 #include "cli/run/run_disk.h"
-#include "cli/commands/weights.h"
+#include "cli/commands/command_weights.h"
 #include "cli/history/record.h"
 #include "cli/launch/leftovers.h"
 #include "cli/launch/workspace.h"

@@ -2,7 +2,7 @@
 #include "cli/batch/job_script.h"
 #include "cli/bench/bench_list.h"
 #include "cli/cli.h"
-#include "cli/launch/capture.h"
+#include "cli/launch/launch_capture.h"
 #include "cli/launch/launch_command.h"
 #include "cli/options/run_options.h"
 #include "cli/show/frame.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/input.h"
 #include "base/units.h"
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 #include "plan/program/print.h"
 #include "traces/faults/board.h"
 

@@ -1,6 +1,6 @@
 /* cmd_tune.c - runs the best candidates of a plan in turn and makes the fastest one the plan. */
 #include "cli/race/race.h"
-#include "cli/race/shisha.h"
+#include "cli/race/race_shisha.h"
 #include "cli/show/frame.h"
 #include "cli/show/next.h"
 #include "base/units.h"

@@ -1,6 +1,6 @@
 /* cmd_why.c - why a strategy lost or was rejected: held against the plan's own, under the conditions and with
  * the costs that the plan was predicted with. A stored candidate keeps the figures that its table showed. */
-#include "cli/show/costs.h"
+#include "cli/show/show_costs.h"
 #include "cli/show/frame.h"
 #include "cli/options/simulate.h"
 #include "base/units.h"

@@ -2,9 +2,9 @@
 #include "cli/commands/eval_run.h"
 #include "cli/cli.h"
 #include "cli/commands/run_here.h"
-#include "cli/commands/weights.h"
+#include "cli/commands/command_weights.h"
 #include "traces/logits.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

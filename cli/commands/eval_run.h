@@ -1,6 +1,6 @@
 /* eval_run.h - inside of `eval`: the logits of one network over a test split, by precision. */
-#ifndef HP_CLI_EVAL_RUN_H
-#define HP_CLI_EVAL_RUN_H
+#ifndef HP_EVAL_RUN_H
+#define HP_EVAL_RUN_H
 
 #include "cli/commands/serve_plan.h"
 #include "cli/launch/workspace.h"

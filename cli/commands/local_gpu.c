@@ -1,7 +1,7 @@
 /* local_gpu.c - `hplan-exec --version`, the driver's version and the multi-process service's pipe. */
 #include "cli/commands/local_gpu.h"
 
-#include "cli/launch/capture.h"
+#include "cli/launch/launch_capture.h"
 #include "cli/cli.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* local_gpu.h - this node's GPUs, as hplan-exec sees them: hplan itself links no CUDA. */
-#ifndef HP_CLI_LOCAL_GPU_H
-#define HP_CLI_LOCAL_GPU_H
+#ifndef HP_LOCAL_GPU_H
+#define HP_LOCAL_GPU_H
 
 #include "machines/machine.h"
 

@@ -4,8 +4,8 @@
 
 #include "cli/commands/local_gpu.h"
 #include "base/units.h"
-#include "checkpoints/state.h"
-#include "plan/lower/placement.h"
+#include "checkpoints/checkpoint_state.h"
+#include "plan/lower/lower_placement.h"
 
 /* What a rank's process holds beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md), rounded up. */
 static const int64_t PROCESS_BYTES = 40000000;

@@ -1,7 +1,7 @@
 /* serve_plan.h - the plan of a network that only answers: what `simulate --mode infer --strategy` writes, for
  * one precision. */
-#ifndef HP_CLI_SERVE_PLAN_H
-#define HP_CLI_SERVE_PLAN_H
+#ifndef HP_SERVE_PLAN_H
+#define HP_SERVE_PLAN_H
 
 #include "base/arena.h"
 #include "sim/search/evaluate.h"

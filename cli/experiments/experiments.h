@@ -1,7 +1,7 @@
 /* experiments.h - inside of `experiments`: published figures as text files (docs/experiments.md), what simulate predicts for
  * their set-ups, and how far off that is. */
-#ifndef HP_CLI_EXPERIMENTS_H
-#define HP_CLI_EXPERIMENTS_H
+#ifndef HP_EXPERIMENTS_H
+#define HP_EXPERIMENTS_H
 
 #include "cli/experiments/scores.h"
 #include "cli/options/simulate.h"

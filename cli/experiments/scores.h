@@ -1,6 +1,6 @@
 /* scores.h - how well predictions rank, and how often their intervals hold what was published. Pure functions. */
-#ifndef HP_CLI_EXPERIMENT_SCORES_H
-#define HP_CLI_EXPERIMENT_SCORES_H
+#ifndef HP_SCORES_H
+#define HP_SCORES_H
 
 /* Kendall's tau-b of n pairs (a[i], b[i]): of all couples of pairs, those in the same order less those in opposite order, over
  * the geometric mean of those that a does not tie and those that b does not. NAN: a or b ties them all. Cost: n^2.

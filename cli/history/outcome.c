@@ -1,7 +1,7 @@
 /* outcome.c - reads run.db once the run is over: the steps that `compare` counts, with the same functions. */
 #include "cli/history/outcome.h"
 
-#include "costmodels/stored.h"
+#include "costmodels/cost_stored.h"
 #include "base/units.h"
 
 #include <math.h>

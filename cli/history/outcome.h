@@ -1,9 +1,9 @@
 /* outcome.h - what a finished run was predicted to take, what it took, and how fast the machine was: the last line of
  * `run`, its JSON, and the row of the history. */
-#ifndef HP_CLI_HISTORY_OUTCOME_H
-#define HP_CLI_HISTORY_OUTCOME_H
+#ifndef HP_OUTCOME_H
+#define HP_OUTCOME_H
 
-#include "cli/history/speed.h"
+#include "cli/history/history_speed.h"
 
 typedef struct run_outcome {
     bool warm;                     /* they do not begin with the warm-up: a run of fewer than 3 steps does */

@@ -1,6 +1,6 @@
 /* record.h - writes a finished run into the user's history. */
-#ifndef HP_CLI_HISTORY_RECORD_H
-#define HP_CLI_HISTORY_RECORD_H
+#ifndef HP_RECORD_H
+#define HP_RECORD_H
 
 #include "cli/history/outcome.h"
 #include "traces/ledger.h"

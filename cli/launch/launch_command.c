@@ -1,7 +1,7 @@
 /* launch_command.c - builds the command lines of mpirun, srun and hplan-exec. */
 #define _GNU_SOURCE
 #include "cli/launch/launch_command.h"
-#include "cli/launch/capture.h"
+#include "cli/launch/launch_capture.h"
 #include "cli/launch/hostfile.h"
 #include "cli/cli.h"
 #include "machines/here.h"
@@ -37,7 +37,7 @@ static bool is_oversubscribed(const cli_launch *l) {
 }
 
 static void add_mpirun(const cli_launch *l, launch_command *c) {
-    static const char *const ALWAYS[] = {"--oversubscribe", /* ranks bind themselves: exec/run/bind.h */
+    static const char *const ALWAYS[] = {"--oversubscribe", /* ranks bind themselves: exec/run/run_bind.h */
                                          "--bind-to",
                                          "none",
                                          "--mca",

@@ -1,7 +1,7 @@
 /* reach.c - a probe by mpirun for each node: what it says of a node is what a run would meet there. */
 #include "cli/launch/reach.h"
 
-#include "cli/launch/capture.h"
+#include "cli/launch/launch_capture.h"
 #include "cli/launch/hostfile.h"
 #include "cli/launch/launch_command.h"
 

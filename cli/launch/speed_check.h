@@ -3,7 +3,7 @@
 #define HP_SPEED_CHECK_H
 
 #include "base/status.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 typedef struct speed_check {
     int ranks;                        /* that computed at a time */

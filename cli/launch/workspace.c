@@ -7,7 +7,7 @@
 #include "cli/launch/owners.h"
 #include "base/new_file.h"
 #include "base/units.h"
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 #include "traces/trace.h"
 
 #include <dirent.h>

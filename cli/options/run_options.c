@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "base/units.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 
 #include <errno.h>
 #include <stddef.h>

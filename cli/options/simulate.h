@@ -1,6 +1,6 @@
 /* simulate.h - inside of `simulate` and `why`: options, the set-up both share, and how results are shown. */
-#ifndef HP_CLI_SIMULATE_H
-#define HP_CLI_SIMULATE_H
+#ifndef HP_SIMULATE_H
+#define HP_SIMULATE_H
 
 #include "cli/cli.h"
 #include "networks/graph/deploy.h"

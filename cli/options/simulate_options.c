@@ -5,7 +5,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_json.h"
 #include "plan/strategy/template.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
  * the usual one of its calibration, or (--check-speed) the one that it has now. */
 #include "cli/launch/speed_check.h"
 #include "cli/options/simulate.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 #include "base/host.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* race.c - rounds until one candidate is left, those left are equal, or time is over. */
 #include "cli/race/race.h"
-#include "cli/race/store.h"
+#include "cli/race/race_store.h"
 
 #include "base/clock.h"
 #include "base/rng.h"

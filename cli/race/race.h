@@ -1,7 +1,7 @@
 /* race.h - the best candidates of a plan run for real, in rounds in which each left runs once; the fastest becomes the
  * plan. The statistics are those of traces/check/pairs.h. */
-#ifndef HP_CLI_RACE_H
-#define HP_CLI_RACE_H
+#ifndef HP_RACE_H
+#define HP_RACE_H
 
 #include "cli/cli.h"
 #include "cli/launch/workspace.h"

@@ -1,5 +1,5 @@
 /* shisha_show.c - what was tried, which stage was slowest, what it cost. */
-#include "cli/race/shisha.h"
+#include "cli/race/race_shisha.h"
 
 #include "base/units.h"
 

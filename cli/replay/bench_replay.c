@@ -1,6 +1,6 @@
 /* bench_replay.c - the command line of `hplan bench replay`. */
 #include "cli/options/simulate.h"
-#include "cli/replay/replay.h"
+#include "cli/replay/cli_replay.h"
 #include "cli/show/frame.h"
 #include "base/units.h"
 #include "machines/here.h"

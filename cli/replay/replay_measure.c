@@ -1,5 +1,5 @@
 /* replay_measure.c - rounds, then what was sent. */
-#include "cli/replay/replay.h"
+#include "cli/replay/cli_replay.h"
 #include "traces/trace.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* replay_plan.c - which ways to carry the traffic there are, and a plan of each. */
 #include "cli/commands/run_here.h"
 #include "cli/options/simulate.h"
-#include "cli/replay/replay.h"
+#include "cli/replay/cli_replay.h"
 #include "plan/program/lanes.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* replay_show.c - steps beside the best single back end's; what was sent beside what had to be. */
-#include "cli/replay/replay.h"
+#include "cli/replay/cli_replay.h"
 #include "base/units.h"
 
 #include <gsl/gsl_cdf.h>

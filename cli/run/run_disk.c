@@ -2,7 +2,7 @@
 #include "cli/run/run_disk.h"
 
 #include "base/units.h"
-#include "checkpoints/state.h"
+#include "checkpoints/checkpoint_state.h"
 
 #include <dirent.h>
 #include <errno.h>

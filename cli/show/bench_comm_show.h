@@ -1,6 +1,6 @@
 /* bench_comm_show.h - the results of `bench comm` as text that nccl-tests' readers understand. */
-#ifndef HP_CLI_BENCH_COMM_SHOW_H
-#define HP_CLI_BENCH_COMM_SHOW_H
+#ifndef HP_BENCH_COMM_SHOW_H
+#define HP_BENCH_COMM_SHOW_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* bench_show.h - the results of `bench` as text and as JSON. */
-#ifndef HP_CLI_BENCH_SHOW_H
-#define HP_CLI_BENCH_SHOW_H
+#ifndef HP_BENCH_SHOW_H
+#define HP_BENCH_SHOW_H
 
 #include "cli/bench/bench_job.h"
 #include "cli/cli.h"

@@ -3,7 +3,7 @@
 #define HP_CALIBRATE_SHOW_H
 
 #include "cli/cli.h"
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 /* Prints compute rows (one line per shape class), then tables of messages and collectives in nccl-tests'
  * style. */

@@ -1,9 +1,9 @@
 /* comm_panels.c - a panel per operation and number of ranks, a line per back end and algorithm. */
 #include "cli/show/comm_panels.h"
 
-#include "costmodels/stored.h"
+#include "costmodels/cost_stored.h"
 #include "costmodels/tuning/fastest.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 

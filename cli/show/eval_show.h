@@ -1,6 +1,6 @@
 /* eval_show.h - the results of `eval` as text and as JSON. The first result is the reference. */
-#ifndef HP_CLI_EVAL_SHOW_H
-#define HP_CLI_EVAL_SHOW_H
+#ifndef HP_EVAL_SHOW_H
+#define HP_EVAL_SHOW_H
 
 #include "cli/cli.h"
 #include "cli/commands/eval_run.h"

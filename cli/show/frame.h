@@ -4,8 +4,8 @@
  *
  * static const frame_option list[] = {{"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
  * {0}}; */
-#ifndef HP_CLI_FRAME_H
-#define HP_CLI_FRAME_H
+#ifndef HP_FRAME_H
+#define HP_FRAME_H
 
 #include "cli/cli.h"
 #include "base/arena.h"

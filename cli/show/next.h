@@ -1,6 +1,6 @@
 /* next.h - the commands that may follow: lines "next: hplan ...", each of which a shell takes as it stands. */
-#ifndef HP_CLI_NEXT_H
-#define HP_CLI_NEXT_H
+#ifndef HP_NEXT_H
+#define HP_NEXT_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* simulate_device.c - on what and in which precision a simulation is: said above every table, with what was assumed of
  * the machine. */
-#include "cli/history/speed.h"
+#include "cli/history/history_speed.h"
 #include "cli/options/simulate.h"
 #include "costmodels/framework/framework.h"
 

@@ -1,6 +1,6 @@
 /* simulate_json.c - the result of `simulate` as one JSON object. */
 #include "cli/options/simulate.h"
-#include "cli/show/costs.h"
+#include "cli/show/show_costs.h"
 #include "networks/graph/optimizer.h"
 
 static json_t *candidate_json(const hp_evaluation *e, int rank) {

@@ -1,6 +1,6 @@
 /* simulate_show.c - what `simulate` prints around its table. */
 #include "cli/options/simulate.h"
-#include "cli/show/costs.h"
+#include "cli/show/show_costs.h"
 #include "networks/graph/optimizer.h"
 
 #include "base/units.h"

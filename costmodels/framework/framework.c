@@ -1,9 +1,9 @@
 /* framework.c - the table of frameworks, and what they do to a layer. */
 #include "costmodels/framework/framework.h"
 
-#include "costmodels/framework/rows.h"
+#include "costmodels/framework/framework_rows.h"
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 #include "networks/graph/layer.h"
 #include "networks/graph/precision.h"
 

@@ -1,7 +1,7 @@
 /* library.c - products of matrices and fused attention as libraries compute them on a GPU, with rates that were fitted to
  * measured kernels: rows `tile` that have rates, and `attend`. */
-#include "costmodels/gpu/attention.h"
-#include "costmodels/gpu/kernel.h"
+#include "costmodels/gpu/gpu_attention.h"
+#include "costmodels/gpu/gpu_kernel.h"
 #include "costmodels/gpu/tiles.h"
 #include "costmodels/models.h"
 

@@ -1,7 +1,7 @@
 /* export_nccl.c - a configuration for NCCL's example tuner plugin (NCCL_TUNER_PLUGIN, NCCL_TUNER_CONFIG_FILE): the first
  * line that fits a call decides its algorithm and protocol. Rows do not say the protocol, and the file must: it is that of
  * NCCL's own model of A100s (2.30, src/graph/tuning.cc), by size, on one node and over several. */
-#include "costmodels/tuning/export.h"
+#include "costmodels/tuning/tuning_export.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * number of collectives; of each its id and the number of communicator sizes; of each its ranks and the number of
  * message sizes; of each the bytes of the whole data, the algorithm's id, the fan-out and the segment size. A rule holds
  * from its ranks and bytes on; algorithm 0 is Open MPI's own decision. */
-#include "costmodels/tuning/export.h"
+#include "costmodels/tuning/tuning_export.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* fastest.c - lines that cross: at every measured size of any of them, and where two cross in between. */
 #include "costmodels/tuning/fastest.h"
 
-#include "costmodels/line.h"
+#include "costmodels/cost_line.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef HP_FASTEST_H
 #define HP_FASTEST_H
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 /* From `bytes` on, up to the next one's, this row is the fastest. */
 typedef struct hp_fastest {

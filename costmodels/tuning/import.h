@@ -3,7 +3,7 @@
 #ifndef HP_IMPORT_H
 #define HP_IMPORT_H
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 typedef struct hp_import_options {
     const hp_machine *machine; /* whose links the rows are of */

@@ -2,7 +2,7 @@
  * grow with the data, are refused: whatever was timed, it was not the operation. */
 #include "costmodels/tuning/import_text.h"
 #include "traces/query.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef HP_SIZE_CLASSES_H
 #define HP_SIZE_CLASSES_H
 
-#include "costmodels/rows.h"
-#include "plan/lower/choice.h"
+#include "costmodels/cost_rows.h"
+#include "plan/lower/lower_choice.h"
 
 /* For every operation, ranks and ranks per node: from size to size the back end of the device, and of hplan's own steps the
  * algorithm, that is fastest. What was not measured cannot win, nor win against: where the table has no row of what

@@ -1,5 +1,5 @@
 /* tuning.c - rows that a library can be told of, and the fastest of them by size. */
-#include "costmodels/tuning/export.h"
+#include "costmodels/tuning/tuning_export.h"
 #include "costmodels/tuning/fastest.h"
 
 #include <string.h>

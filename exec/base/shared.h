@@ -6,7 +6,7 @@
 #ifndef HP_SHARED_H
 #define HP_SHARED_H
 
-#include "exec/base/memory.h"
+#include "exec/base/exec_memory.h"
 
 /* Zeroed, aligned to a huge page. Pages are taken from the system with the first write to them. Errors: HP_EPLAN. */
 hp_status hp_shared_new(int64_t bytes, void **at, hp_error *err);

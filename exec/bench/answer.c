@@ -2,7 +2,7 @@
 #include "exec/bench/answer.h"
 #include "base/alloc.h"
 
-#include "exec/bench/figures.h"
+#include "exec/bench/bench_figures.h"
 
 #include <errno.h>
 #include <math.h>

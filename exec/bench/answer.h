@@ -1,6 +1,6 @@
 /* answer.h - inside of bench: the lines that rank 0 prints. */
-#ifndef HP_BENCH_ANSWER_H
-#define HP_BENCH_ANSWER_H
+#ifndef HP_ANSWER_H
+#define HP_ANSWER_H
 
 #include "exec/bench/turn.h"
 

@@ -1,6 +1,6 @@
 /* bench.c - who has a turn when; see bench.h. */
 #include "exec/bench/answer.h"
-#include "exec/bench/room.h"
+#include "exec/bench/bench_room.h"
 
 #include "exec/yardstick/survey.h"
 

@@ -3,8 +3,8 @@
  *
  * Two modes, as the two customs differ: `pipelined`, iterations back to back, as nccl-tests does;
  * `barriered`, a barrier before each, as the OSU micro-benchmarks do. Both are measured, out of place and in place. */
-#ifndef HP_BENCH_COMM_H
-#define HP_BENCH_COMM_H
+#ifndef HP_BENCH_H
+#define HP_BENCH_H
 
 #include "exec/yardstick/wait.h"
 

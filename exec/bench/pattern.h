@@ -1,6 +1,6 @@
 /* pattern.h - data whose every element says whose it is and where it belongs, and what must come of it. Pure. */
-#ifndef HP_BENCH_PATTERN_H
-#define HP_BENCH_PATTERN_H
+#ifndef HP_PATTERN_H
+#define HP_PATTERN_H
 
 #include "exec/bench/setup.h"
 

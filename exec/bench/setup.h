@@ -1,6 +1,6 @@
 /* setup.h - inside of bench: a request, read. */
-#ifndef HP_BENCH_SETUP_H
-#define HP_BENCH_SETUP_H
+#ifndef HP_SETUP_H
+#define HP_SETUP_H
 
 #include "exec/bench/bench.h"
 

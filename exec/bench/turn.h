@@ -1,7 +1,7 @@
 /* turn.h - inside of bench: one operation on its buffers, checked once, timed many times. Everything here is collective:
  * over all ranks. */
-#ifndef HP_BENCH_TURN_H
-#define HP_BENCH_TURN_H
+#ifndef HP_TURN_H
+#define HP_TURN_H
 
 #include "exec/bench/setup.h"
 

@@ -1,15 +1,15 @@
 /* checkpoint.h - saves a run's state while it goes on, and puts it back.
  *
- * After a step that is due each rank copies what is its home (checkpoints/state.h) into memory of its own, and a thread
+ * After a step that is due each rank copies what is its home (checkpoints/checkpoint_state.h) into memory of its own, and a thread
  * writes that while the next steps run. What the ranks want of each other, they say in the sum that ends every step
  * anyway (HP_METRIC_ASKED): rank 0 that it is time, a rank that was told to leave, each that it has written its part.
  * When all have, they exchange the hashes of what they wrote, and rank 0 completes the checkpoint. All functions with an
  * error are collective over all ranks. */
-#ifndef HP_EXEC_CHECKPOINT_H
-#define HP_EXEC_CHECKPOINT_H
+#ifndef HP_CHECKPOINT_H
+#define HP_CHECKPOINT_H
 
 #include "exec/comm/comm.h"
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 /* open.c - a folder that all ranks share and one run writes to, and room for a copy of the state. */
-#include "exec/checkpoint/inside.h"
+#include "exec/checkpoint/save_inside.h"
 #include "base/alloc.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* resume.c - the newest checkpoint that is whole, and its state for the plan at hand. */
-#include "exec/checkpoint/inside.h"
+#include "exec/checkpoint/save_inside.h"
 #include "base/alloc.h"
 
 #include "checkpoints/shards.h"

@@ -1,5 +1,5 @@
 /* save.c - one save: copied, written by a thread, completed by rank 0 when all ranks have written. */
-#include "exec/checkpoint/inside.h"
+#include "exec/checkpoint/save_inside.h"
 #include "base/alloc.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef HP_COMM_H
 #define HP_COMM_H
 
-#include "exec/base/memory.h"
+#include "exec/base/exec_memory.h"
 #include "plan/program/program.h"
 
 typedef enum hp_comm_kind { HP_COMM_SEND, HP_COMM_RECV, HP_COMM_COLLECTIVE } hp_comm_kind;

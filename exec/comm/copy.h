@@ -1,8 +1,8 @@
 /* copy.h - copies from a peer's memory: work of the device where memory has streams, done at once where it has none. */
-#ifndef HP_COMM_COPY_H
-#define HP_COMM_COPY_H
+#ifndef HP_COPY_H
+#define HP_COPY_H
 
-#include "exec/base/memory.h"
+#include "exec/base/exec_memory.h"
 
 /* What a copy is waited for by; NULL of memory without streams. Made once, kept by *event. */
 hp_status hp_copy_event(const hp_memory *m, hp_event **event, hp_error *err);

@@ -1,7 +1,7 @@
 /* mpi_collectives.c - each collective as MPI's non-blocking call. */
 #include "exec/comm/mpi_collectives.h"
 
-#include "exec/comm/reduce.h"
+#include "exec/comm/comm_reduce.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* node.h - which ranks share a node. */
-#ifndef HP_COMM_NODE_H
-#define HP_COMM_NODE_H
+#ifndef HP_NODE_H
+#define HP_NODE_H
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
  * that a message's tag must tell beside the collective. */
 #include "exec/comm/comm.h"
 #include "base/alloc.h"
-#include "exec/comm/reduce.h"
+#include "exec/comm/comm_reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* peers.h - which ranks of the node can read each other's memory: exchange of handles, mapping, trial. */
-#ifndef HP_EXEC_PEERS_H
-#define HP_EXEC_PEERS_H
+#ifndef HP_PEERS_H
+#define HP_PEERS_H
 
 #include "exec/comm/comm.h"
 #include "exec/comm/notes.h"

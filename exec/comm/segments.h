@@ -1,6 +1,6 @@
 /* segments.h - Open MPI's shared memory on a node does not outlive its ranks. */
-#ifndef HP_COMM_SEGMENTS_H
-#define HP_COMM_SEGMENTS_H
+#ifndef HP_SEGMENTS_H
+#define HP_SEGMENTS_H
 
 /* Starts a process that waits for this rank's end, where it is the node's first rank. Before MPI_Init. Returns a descriptor for
  * hp_segments_tell; -1: none was started. */

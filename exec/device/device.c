@@ -1,6 +1,6 @@
 /* device.c - from a row of machines/device/devices.def to the device's operations. */
 #include "exec/device/device.h"
-#include "exec/device/plugin.h"
+#include "exec/device/device_plugin.h"
 
 const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deployed) {
     static const hp_device_ops *const ops[HP_DEVICES][2] = {

@@ -2,13 +2,13 @@
  *
  * All buffers lie in one arena that the executor allocated in the device's memory: buffer b is at arena +
  * role->buffer[b].offset, 64-byte aligned. Activations are (N, H, W, C) dense in the program's dtype; conv
- * weights (O, I/groups, kh, kw), linear weights (O, C*H*W): see graph.h. Operands per opcode: plan/program/ops.def.
+ * weights (O, I/groups, kh, kw), linear weights (O, C*H*W): see graph.h. Operands per opcode: plan/program/program_ops.def.
  * Results must not depend on what the buffers held before. */
 #ifndef HP_DEVICE_H
 #define HP_DEVICE_H
 
-#include "exec/base/memory.h"
-#include "exec/device/update.h"
+#include "exec/base/exec_memory.h"
+#include "exec/device/device_update.h"
 #include "plan/program/program.h"
 
 typedef struct hp_device hp_device; /* each back end's own */
@@ -83,7 +83,7 @@ typedef struct hp_device_ops {
 /* The operations of a device that is linked into this program, of training or of deployed graphs; NULL: of a
  * plug-in. */
 const hp_device_ops *hp_device_built_in(const hp_device_info *device, bool deployed);
-/* The same of any device; a plug-in is loaded for it (exec/device/plugin.h). Errors: HP_EUNAVAIL. */
+/* The same of any device; a plug-in is loaded for it (exec/device/device_plugin.h). Errors: HP_EUNAVAIL. */
 hp_status hp_device_load(const hp_device_info *device, bool deployed, const hp_device_ops **ops,
                          hp_error *err);
 

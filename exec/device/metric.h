@@ -2,7 +2,7 @@
 #ifndef HP_METRIC_H
 #define HP_METRIC_H
 
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef HP_ROTARY_H
 #define HP_ROTARY_H
 
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 
 /* Elements of an attention layer's table, (pixels of the whole map, channels of a head); 0: it turns nothing. */
 int64_t hp_rotary_elems(const hp_bound *b);

@@ -5,7 +5,7 @@
  * nothing is under way on the device that a call could wait for, each segment of two tasks or more is captured.
  * A segment that the device cannot capture is launched task by task as before: a real error comes up again there.
  */
-#include "exec/interp/inside.h"
+#include "exec/interp/exec_inside.h"
 #include "exec/interp/graph_segments.h"
 
 #include <stdlib.h>

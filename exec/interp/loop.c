@@ -3,7 +3,7 @@
  * The steps are those of sim/interp.c under the same names: a rank makes progress (starts transfers that are
  * ready, finishes those that ended), starts the next compute task, and completes tasks, which releases what
  * depends on them. There time moves on to the next event; here the rank waits. */
-#include "exec/interp/inside.h"
+#include "exec/interp/exec_inside.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* clip.h - from the observed values of a tensor to its quantisation: which part of the range the levels 0 ..
  * 255 represent. */
-#ifndef HP_QUANT_CLIP_H
-#define HP_QUANT_CLIP_H
+#ifndef HP_CLIP_H
+#define HP_CLIP_H
 
 #include "exec/data/weights/constants.h"
 #include "exec/quant/histogram.h"

@@ -1,8 +1,8 @@
 /* correct.h - bias correction: the mean error that rounded weights cause in a layer's output is subtracted in
  * its bias (Nagel et al. 2019, "Data-Free Quantization Through Weight Equalization and Bias Correction", 4.2;
  * the means of the inputs are measured). */
-#ifndef HP_QUANT_CORRECT_H
-#define HP_QUANT_CORRECT_H
+#ifndef HP_CORRECT_H
+#define HP_CORRECT_H
 
 #include "exec/data/weights/constants.h"
 

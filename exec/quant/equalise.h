@@ -11,8 +11,8 @@
  * A channel may be scaled where nothing, relu or leaky relu lies between the layers, as act(s x) = s act(x)
  * for s > 0. relu6 (and clips from 0) has a bound that would move: there a channel is scaled only if
  * calibration never saw it near the bound, and never so far that it would come near it. */
-#ifndef HP_QUANT_EQUALISE_H
-#define HP_QUANT_EQUALISE_H
+#ifndef HP_EQUALISE_H
+#define HP_EQUALISE_H
 
 #include "exec/data/weights/constants.h"
 #include "base/arena.h"

@@ -3,8 +3,8 @@
  * Pass 1 finds the range, pass 2 counts into bins of equal width over it. Minima and integer counts do not
  * depend on how the elements were distributed, so that merging ranks gives the same bits for every
  * partition. */
-#ifndef HP_QUANT_HISTOGRAM_H
-#define HP_QUANT_HISTOGRAM_H
+#ifndef HP_HISTOGRAM_H
+#define HP_HISTOGRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

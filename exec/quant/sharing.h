@@ -1,7 +1,7 @@
 /* sharing.h - which tensors of a deployed graph must have the same qparams, so that concatenating, copying
  * and taking maxima of bytes is exact. */
-#ifndef HP_QUANT_SHARING_H
-#define HP_QUANT_SHARING_H
+#ifndef HP_SHARING_H
+#define HP_SHARING_H
 
 #include "exec/data/weights/constants.h"
 #include "exec/quant/histogram.h"

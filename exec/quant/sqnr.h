@@ -1,6 +1,6 @@
 /* sqnr.h - how far quantised results are from real ones, and which layers cause it. */
-#ifndef HP_QUANT_SQNR_H
-#define HP_QUANT_SQNR_H
+#ifndef HP_SQNR_H
+#define HP_SQNR_H
 
 #include <stdint.h>
 

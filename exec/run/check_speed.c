@@ -1,7 +1,7 @@
 /* check_speed.c - how fast this machine is now; see check_speed.h. */
 #include "exec/run/check_speed.h"
 
-#include "exec/run/bind.h"
+#include "exec/run/run_bind.h"
 #include "exec/yardstick/survey.h"
 #include "base/clock.h"
 

@@ -3,7 +3,7 @@
 
 #include "exec/data/output/output.h"
 #include "exec/data/weights/constants.h"
-#include "exec/run/calibrate.h"
+#include "exec/run/run_calibrate.h"
 #include "exec/run/slide_job.h"
 
 #include <stdlib.h>

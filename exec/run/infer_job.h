@@ -1,6 +1,6 @@
 /* infer_job.h - the parts of a job that only inference needs: the network's constants and the output file. */
-#ifndef HP_EXEC_INFER_JOB_H
-#define HP_EXEC_INFER_JOB_H
+#ifndef HP_INFER_JOB_H
+#define HP_INFER_JOB_H
 
 #include "exec/run/job.h"
 

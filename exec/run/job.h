@@ -1,11 +1,11 @@
 /* job.h - one rank of a run: its state, from reading the plan to saving the weights. What a job does is
- * declared by train.h, quantise.h, infer_job.h, slide_job.h and gather.h. */
-#ifndef HP_EXEC_JOB_H
-#define HP_EXEC_JOB_H
+ * declared by run_train.h, quantise.h, infer_job.h, slide_job.h and run_gather.h. */
+#ifndef HP_JOB_H
+#define HP_JOB_H
 
 #include "exec/checkpoint/checkpoint.h"
 #include "exec/data/image/decoder.h"
-#include "exec/run/bind.h"
+#include "exec/run/run_bind.h"
 #include "exec/run/options.h"
 #include "exec/run/pass.h"
 #include "exec/train/loss_scale.h"
@@ -67,9 +67,10 @@ typedef struct hp_job {
     const hp_device_ops *ops;
     hp_quota quota; /* --quota */
     hp_memory device_memory;
-    unsigned char *arena;         /* the rank's one allocation for the program, in device_memory */
-    int64_t arena_bytes;          /* planned peak: the larger of the training and evaluation programs */
-    void *view[HP_BUF_STATE + 1]; /* gather.c: host views of the weights and the statistics, while it works */
+    unsigned char *arena; /* the rank's one allocation for the program, in device_memory */
+    int64_t arena_bytes;  /* planned peak: the larger of the training and evaluation programs */
+    void *view[HP_BUF_STATE +
+               1]; /* run_gather.c: host views of the weights and the statistics, while it works */
     struct hp_constants *constants; /* of a deployed network, else NULL */
     struct hp_observer *observer;   /* set while a deployed program is being observed */
     hp_job_pass train, eval;
@@ -98,7 +99,7 @@ static inline const hp_tensor *hp_job_logits(const hp_job *j) {
 hp_status hp_job_open(hp_job *job, bool *speaker, hp_error *err);
 void hp_job_close(hp_job *job);
 
-/* --- checkpoint.c: nothing without --checkpoint. Collective: over all ranks --- */
+/* --- run_checkpoint.c: nothing without --checkpoint. Collective: over all ranks --- */
 
 /* After the data are open. Sets `begin` and the scores when the run goes on from a checkpoint. */
 hp_status hp_job_checkpoint_open(hp_job *job, bool *speaker, hp_error *err);

@@ -1,7 +1,7 @@
 /* nonfinite.c - steps whose loss or gradients are not finite; see nonfinite.h. */
 #include "exec/run/nonfinite.h"
 
-#include "exec/run/gather.h"
+#include "exec/run/run_gather.h"
 #include "networks/graph/precision.h"
 #include "plan/program/operands.h"
 

@@ -1,11 +1,11 @@
 /* nonfinite.h - --on-nan: what a run does about numbers that are not finite, and where the first of them was.
  *
  * Where the plan's updates wait for the step's metric (fp16, simulate --clip-norm), its tasks `finite` have told all
- * ranks of a gradient that is not finite before any of them changed a weight (plan/lower/update.c): the step is left
+ * ranks of a gradient that is not finite before any of them changed a weight (plan/lower/lower_update.c): the step is left
  * out by all. The weights are then as they were, and where all work is complete on return the step is done once more
  * with a look at what every task writes. Other plans, and devices with streams, have only the gradients to look at. */
-#ifndef HP_EXEC_NONFINITE_H
-#define HP_EXEC_NONFINITE_H
+#ifndef HP_NONFINITE_H
+#define HP_NONFINITE_H
 
 #include "exec/run/job.h"
 

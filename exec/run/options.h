@@ -1,6 +1,6 @@
 /* options.h - the command line of hplan-exec; `hplan run` passes its own options on under the same names. */
-#ifndef HP_EXEC_OPTIONS_H
-#define HP_EXEC_OPTIONS_H
+#ifndef HP_OPTIONS_H
+#define HP_OPTIONS_H
 
 #include "exec/bench/bench.h"
 #include "exec/data/dataset/dataset.h"

@@ -4,7 +4,7 @@
 #include "exec/run/infer_job.h"
 #include "exec/run/job.h"
 #include "exec/run/quantise.h"
-#include "exec/run/tuning.h"
+#include "exec/run/run_tuning.h"
 
 static hp_status load_samples(void *pass, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,
                               const hp_box *x_box, void *labels, const hp_box *label_box, hp_error *err) {

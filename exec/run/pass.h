@@ -1,10 +1,10 @@
 /* pass.h - one program of a job (training, evaluation or inference) with everything that executes it: data,
  * device, interpreter. */
-#ifndef HP_EXEC_PASS_H
-#define HP_EXEC_PASS_H
+#ifndef HP_PASS_H
+#define HP_PASS_H
 
 #include "exec/data/dataset/loader.h"
-#include "exec/interp/interp.h"
+#include "exec/interp/exec_interp.h"
 
 struct hp_job;
 

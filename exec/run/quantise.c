@@ -7,7 +7,7 @@
 #include "exec/quant/equalise.h"
 #include "exec/run/infer_job.h"
 #include "exec/run/observe.h"
-#include "exec/run/train.h"
+#include "exec/run/run_train.h"
 #include "networks/graph/deploy.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* quantise.h - --quantise: from calibration images to the file of an int8 network's constants. */
-#ifndef HP_EXEC_QUANTISE_H
-#define HP_EXEC_QUANTISE_H
+#ifndef HP_QUANTISE_H
+#define HP_QUANTISE_H
 
 #include "exec/run/job.h"
 

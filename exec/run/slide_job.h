@@ -1,7 +1,7 @@
 /* slide_job.h - classification of one image by its patches: votes and heat map. Called by infer_job.c
  * together with its own functions; without effect for other data. */
-#ifndef HP_EXEC_SLIDE_JOB_H
-#define HP_EXEC_SLIDE_JOB_H
+#ifndef HP_SLIDE_JOB_H
+#define HP_SLIDE_JOB_H
 
 #include "exec/run/job.h"
 

@@ -5,8 +5,8 @@
  * step and after the last there is at least one round with an exchange of messages, so that the shortest run has both:
  *
  *   spent_s <= HP_YARD_SHARE * elapsed_s + what these two took + one burst. */
-#ifndef HP_YARD_BUDGET_H
-#define HP_YARD_BUDGET_H
+#ifndef HP_BUDGET_H
+#define HP_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>

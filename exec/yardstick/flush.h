@@ -1,7 +1,7 @@
 /* flush.h - takes a line of memory out of every cache, where a process may. Where it may not, HP_FLUSH_WORKS is 0 and
  * the yardstick of memory rotates through slices of a larger buffer. */
-#ifndef HP_YARD_FLUSH_H
-#define HP_YARD_FLUSH_H
+#ifndef HP_FLUSH_H
+#define HP_FLUSH_H
 
 enum {
     HP_FLUSH_LINE = 64

@@ -1,5 +1,5 @@
 /* isa_loops.c - the yardsticks' inner loops for one instruction set, HP_ISA, with vectors of HP_LANES floats. */
-#include "exec/yardstick/loops.h"
+#include "exec/yardstick/yardstick_loops.h"
 
 #define JOIN(a, b) a##b
 #define TABLE(isa) JOIN(hp_yard_loops_, isa)

@@ -1,6 +1,6 @@
 /* message.h - the yardsticks of messages: ranks 0 and 1 send one to and fro, in wall time. */
-#ifndef HP_YARD_MESSAGE_H
-#define HP_YARD_MESSAGE_H
+#ifndef HP_MESSAGE_H
+#define HP_MESSAGE_H
 
 #include "exec/yardstick/wait.h"
 

@@ -4,10 +4,10 @@
  * Rank 0 decides (budget.h) and tells the others with the exchange that lines the ranks up before a burst; a second
  * one lines them up after it, so that the next step begins on all ranks at once, and tells them after which step the
  * next burst comes. Steps between bursts cost nothing. */
-#ifndef HP_YARD_SAMPLER_H
-#define HP_YARD_SAMPLER_H
+#ifndef HP_SAMPLER_H
+#define HP_SAMPLER_H
 
-#include "exec/interp/clock.h"
+#include "exec/interp/exec_clock.h"
 #include "exec/yardstick/wait.h"
 #include "exec/yardstick/yardstick.h"
 

@@ -1,6 +1,6 @@
 /* survey.h - samples of all yardsticks over a while, without a trace, and what they say of all ranks together. */
-#ifndef HP_YARD_SURVEY_H
-#define HP_YARD_SURVEY_H
+#ifndef HP_SURVEY_H
+#define HP_SURVEY_H
 
 #include "exec/yardstick/wait.h"
 

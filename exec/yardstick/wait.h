@@ -1,7 +1,7 @@
 /* wait.h - waits for an operation between steps as the interpreter waits within them: with a heart beat, a deadline, and
  * an ear for signals. */
-#ifndef HP_YARD_WAIT_H
-#define HP_YARD_WAIT_H
+#ifndef HP_WAIT_H
+#define HP_WAIT_H
 
 #include "exec/comm/comm.h"
 #include "exec/interp/watchdog.h"

@@ -3,8 +3,8 @@
 #ifndef HP_YARDSTICK_H
 #define HP_YARDSTICK_H
 
-#include "exec/yardstick/kernel.h"
-#include "traces/ring.h"
+#include "exec/yardstick/yardstick_kernel.h"
+#include "traces/trace_ring.h"
 
 typedef struct hp_yardsticks hp_yardsticks;
 

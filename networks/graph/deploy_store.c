@@ -12,7 +12,7 @@ static int64_t stored_bytes(const hp_graph *g, int tensor) {
     return hp_tensor_elems(g, tensor) * bytes[g->tensor[tensor].store];
 }
 
-/* The input whose memory the output reuses, -1: none. Same rule as the lowering (plan/lower/layers.c). */
+/* The input whose memory the output reuses, -1: none. Same rule as the lowering (plan/lower/lower_layers.c). */
 static int replaced_input(const hp_graph *g, int layer, const int32_t *last) {
     const hp_layer *l = &g->layer[layer];
     const bool elementwise = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;

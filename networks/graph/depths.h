@@ -1,6 +1,6 @@
 /* depths.h - how deep strips of the image may go: units whose end is worth trying. */
-#ifndef HP_GRAPH_DEPTHS_H
-#define HP_GRAPH_DEPTHS_H
+#ifndef HP_DEPTHS_H
+#define HP_DEPTHS_H
 
 #include "networks/graph/graph.h"
 

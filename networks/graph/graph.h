@@ -37,6 +37,9 @@ typedef struct hp_act_bounds {
 
 enum { HP_MAX_IN = 64, HP_MAX_LAYER_PARAMS = 4, HP_NORM_PARAMS = 4 };
 
+/* The axes of a tensor, in the order in which it is stored. */
+enum { HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C, HP_AXES };
+
 /* How a tensor's elements are stored. */
 typedef enum hp_store {
     HP_STORE_REAL, /* in the program's dtype */
@@ -147,7 +150,7 @@ typedef struct hp_layer {
     int32_t ceil_mode, count_include_pad; /* pools */
     int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
     int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
-    int32_t first, step, step_outer, out_c, border; /* gather: networks/graph/gather.h */
+    int32_t first, step, step_outer, out_c, border; /* gather: networks/graph/graph_gather.h */
     int32_t reduction;                              /* reduce: hp_channel_reduction */
     int32_t inside;          /* resize, cubic: weights of what lies outside of the map go to the rest */
     double cubic;            /* resize: the coefficient a of Keys' kernel */

@@ -2,7 +2,7 @@
  * ceil mode included), unless the layer gives their number. */
 #include "networks/graph/shape.h"
 
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 #include "networks/graph/summands.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* shape.h - output shapes from input shapes, one rule per operator; used by everything that builds graphs. */
-#ifndef HP_GRAPH_SHAPE_H
-#define HP_GRAPH_SHAPE_H
+#ifndef HP_SHAPE_H
+#define HP_SHAPE_H
 
 #include "networks/graph/graph.h"
 

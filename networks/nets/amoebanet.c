@@ -5,7 +5,7 @@
  *
  * A cell reads the outputs of its predecessor and of the cell before it, so two tensors cross every boundary
  * between cells. Names: stem1, stem2, stem3, cell1_normal1, ..., classify. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 /* --- operations of the genotype --- */

@@ -3,7 +3,7 @@
  * two convolutions with batch norm; up-sampling to the nearest pixel, then a convolution; the gate has half as many channels as
  * its skip, and is as large as it, which the paper's is not. Names are those of LeeJunHyun/Image_Segmentation, whose AttU_Net it
  * is; ends in logits per pixel. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 enum { LEVELS = 5 };

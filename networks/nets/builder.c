@@ -2,7 +2,7 @@
 #include "networks/nets/builder_inside.h"
 
 #include "networks/graph/shape.h"
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 
 #include <stdarg.h>
 

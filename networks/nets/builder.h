@@ -3,8 +3,8 @@
  *
  * Shapes are inferred immediately. The first failure is kept in the builder and makes all later calls do
  * nothing, so that a network's code needs no error handling. Names are the state-dict's: scope + name. */
-#ifndef HP_NETS_BUILDER_H
-#define HP_NETS_BUILDER_H
+#ifndef HP_BUILDER_H
+#define HP_BUILDER_H
 
 #include "networks/graph/graph.h"
 
@@ -105,7 +105,7 @@ int hp_build_merge(hp_builder *b, int x, const char *name);
 
 /* The whole map's statistics, per sample and group of channels. */
 int hp_build_groupnorm(hp_builder *b, int x, const char *name, int groups);
-/* By `like`'s rules (networks/graph/gather.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
+/* By `like`'s rules (networks/graph/graph_gather.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
 int hp_build_gather(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_reduce(hp_builder *b, int x, const char *name, hp_channel_reduction reduction);
 

@@ -1,6 +1,6 @@
 /* builder_inside.h - what the builder's files share. */
-#ifndef HP_NETS_BUILDER_INSIDE_H
-#define HP_NETS_BUILDER_INSIDE_H
+#ifndef HP_BUILDER_INSIDE_H
+#define HP_BUILDER_INSIDE_H
 
 #include "networks/nets/builder.h"
 

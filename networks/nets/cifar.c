@@ -2,7 +2,7 @@
  * stem pooling, three stages, every convolution with bias, and one 8x8 average pooling before the last layer.
  * v1: depth 6n+2, blocks of two 3x3 convolutions. v2: depth 9n+2, pre-activation blocks with kernels 3-3-1,
  * or 1-3-1 as in the Keras example that MPI4DL follows. Ends in logits. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 static int conv(hp_builder *b, int x, const char *name, int out_c, int k, int stride) {

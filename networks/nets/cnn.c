@@ -1,5 +1,5 @@
 /* cnn.c - a small network for small images: two conv-BN-ReLU-pool groups and two fully connected layers. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 static int pool_half(hp_builder *b, int x, const char *name) {

@@ -1,7 +1,7 @@
 /* convnext.c - ConvNeXt (Liu et al., CVPR 2022) as torchvision builds it (torchvision.models.convnext), without stochastic depth: a
  * depthwise 7 x 7 convolution, a norm of every pixel's channels, a perceptron, and a trained factor per channel, which is a
  * depthwise convolution of one pixel here. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 enum { STAGES = 4, PATCH = 4, WIDER = 4 };

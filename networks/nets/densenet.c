@@ -1,7 +1,7 @@
 /* densenet.c - DenseNet-121 as torchvision builds it (Huang et al., CVPR 2017;
  * torchvision/models/densenet.py). The concatenation of all earlier outputs is a chain of two-input
  * concatenations: [all so far, new]. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 enum { GROWTH = 32, BOTTLENECK = 4 * GROWTH, BLOCKS = 4 };

@@ -1,8 +1,8 @@
 /* mbconv.h - inverted residual blocks with squeeze and excitation, as torchvision's MobileNetV3 and EfficientNet are made of. */
-#ifndef HP_NETS_MBCONV_H
-#define HP_NETS_MBCONV_H
+#ifndef HP_MBCONV_H
+#define HP_MBCONV_H
 
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 
 typedef struct hp_mbconv {
     int k, expanded, out_c,

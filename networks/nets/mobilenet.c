@@ -1,6 +1,6 @@
 /* mobilenet.c - MobileNetV2 at width 1.0 as torchvision builds it (Sandler et al., CVPR 2018, table 2;
  * torchvision/models/mobilenetv2.py). */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 typedef struct stage_row {

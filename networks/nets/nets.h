@@ -1,6 +1,6 @@
-/* nets.h - the built-in network families: one file each; the table in names.c has a row per name. */
-#ifndef HP_NETS_NETS_H
-#define HP_NETS_NETS_H
+/* nets.h - the built-in network families: one file each; the table in net_names.c has a row per name. */
+#ifndef HP_NETS_H
+#define HP_NETS_H
 
 #include "networks/nets/builder.h"
 
@@ -34,7 +34,7 @@ hp_net_writer hp_net_write_vit;
 hp_net_writer hp_net_write_swin;
 hp_net_writer hp_net_write_gpt; /* seq > 0: the image is (seq, 1, 1), ids; the classes are these */
 
-/* --- names.c: finding a name's row and arguments --- */
+/* --- net_names.c: finding a name's row and arguments --- */
 
 typedef struct hp_net_row {
     const char *name; /* with `parse`: the prefix of the name */

@@ -1,6 +1,6 @@
 /* resnet.c - ResNet-18/34/50/101/152 as torchvision builds them (v1.5: the stride sits in the 3x3
  * convolution; He et al., CVPR 2016; torchvision/models/resnet.py). */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 typedef struct resnet_shape {

@@ -2,9 +2,9 @@
  * swin_transformer): windows of 7 x 7 pixels, every other block's shifted by 3; between the four stages 2 x 2 pixels
  * become one. Where the map's side is no multiple of 7 the last windows are smaller, where torchvision pads them with
  * zeros that are attended to: the same at its own sizes. Without stochastic depth. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
-#include "networks/nets/tokens.h"
+#include "networks/nets/net_tokens.h"
 
 enum { PATCH = 4, WINDOW = 7, STAGES = 4, WIDER = 4 };
 static const double std = 0.02;

@@ -2,7 +2,7 @@
  * batch norm, up-sampling by transposed convolutions, padded to the skip's size where an odd map was halved.
  * Names are those of milesial/Pytorch-UNet, so that its state dicts can be loaded. Ends in logits per
  * pixel. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 enum { LEVELS = 4 };

@@ -1,7 +1,7 @@
 /* vgg.c - VGG-16 and VGG-19 without batch norm as torchvision builds them (Simonyan and Zisserman, ICLR 2015,
  * configurations D and E; torchvision/models/vgg.py). Names count every module of the sequence: features.N,
  * classifier.N. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 enum { GROUPS = 5 };

@@ -1,9 +1,9 @@
 /* vit.c - vision transformers as torchvision builds them (Dosovitskiy et al., ICLR 2021; torchvision.models.
  * vision_transformer): patches by a convolution, a class token, learned places, pre-norm blocks, the class token's
  * features to the classes. Any image whose sides are multiples of the patch. Without dropout, torchvision's default. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
-#include "networks/nets/tokens.h"
+#include "networks/nets/net_tokens.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* attr.c - a node's attributes: known, of the right type and in range. */
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
 #include <inttypes.h>
 #include <string.h>

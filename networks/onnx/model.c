@@ -7,8 +7,8 @@
 #include "base/st_write.h"
 #include "base/units.h"
 #include "networks/graph/fuse.h"
-#include "networks/graph/json.h"
-#include "networks/onnx/file.h"
+#include "networks/graph/graph_json.h"
+#include "networks/onnx/onnx_file.h"
 
 #include <string.h>
 

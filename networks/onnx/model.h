@@ -1,4 +1,4 @@
-/* model.h - what `hplan import` keeps of a model: a database (read by hp_model_read of graph/json.h) and a
+/* model.h - what `hplan import` keeps of a model: a database (read by hp_model_read of graph/graph_json.h) and a
  * file of weights. */
 #ifndef HP_MODEL_H
 #define HP_MODEL_H

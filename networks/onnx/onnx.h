@@ -1,4 +1,4 @@
-/* onnx.h - reads ONNX models (opsets 7 to 24 of the operators in onnx/ops.def) as network graphs.
+/* onnx.h - reads ONNX models (opsets 7 to 24 of the operators in onnx/onnx_ops.def) as network graphs.
  *
  * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N); N is free, H and W are given by the
  * caller where the model leaves them open. Its first output is the network's. Layers are named after nodes
@@ -25,7 +25,7 @@ typedef struct hp_onnx_qparam {
     int32_t zero;
 } hp_onnx_qparam;
 
-/* How ONNX lays out the input or the output: its dimensions, and hplan's axes (hp_axis of networks/graph/axis.h)
+/* How ONNX lays out the input or the output: its dimensions, and hplan's axes (HP_AXIS_N … of networks/graph/graph.h)
  * in the order of memory, outermost first. If `quantised`, ONNX's output is the integers round(real / scale)
  * + zero within low .. high, n_scale = 1 or one per channel. */
 typedef struct hp_onnx_layout {

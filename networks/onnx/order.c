@@ -1,8 +1,8 @@
 /* order.c - nodes in topological order, which converters to float16 do not keep: every node comes after the makers of what
  * it reads, and otherwise where the file has it. A depth-first search with a stack of its own, linear in the file. */
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
-#include "networks/onnx/file.h"
+#include "networks/onnx/onnx_file.h"
 
 typedef enum visit { UNSEEN, OPEN, PLACED } visit;
 

@@ -1,6 +1,6 @@
 /* say.c - messages name the node at fault: for what was never computed, or is only part of a layer, its maker and not the
  * node that stumbled on it. */
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* ties.c - finds a language model's head that is its table of ids: of float matrices, one that Gather reads and one
  * that MatMul reads. */
-#include "networks/onnx/file.h"
-#include "networks/onnx/names.h"
+#include "networks/onnx/onnx_file.h"
+#include "networks/onnx/onnx_names.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* types.c - ONNX's element types: how to read and write one element. */
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
 #include <math.h>
 #include <string.h>

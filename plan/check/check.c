@@ -5,7 +5,7 @@
  * the messages are those of the first replica: the others run the same lists. */
 #include "networks/graph/optimizer.h"
 #include "plan/strategy/zero.h"
-#include "plan/check/inside.h"
+#include "plan/check/check_inside.h"
 #include "plan/program/print.h"
 
 #include <stdarg.h>

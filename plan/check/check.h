@@ -1,6 +1,6 @@
 /* check.h - what is proved of a program before it runs, or after it was read from a file. */
-#ifndef HP_PROGRAM_CHECK_H
-#define HP_PROGRAM_CHECK_H
+#ifndef HP_CHECK_H
+#define HP_CHECK_H
 
 #include "plan/program/wiring.h"
 

@@ -1,6 +1,6 @@
 /* algorithms.h - inside of collectives: what each algorithm's file defines, and what several of them say. */
-#ifndef HP_COLLECTIVES_ALGORITHMS_H
-#define HP_COLLECTIVES_ALGORITHMS_H
+#ifndef HP_ALGORITHMS_H
+#define HP_ALGORITHMS_H
 
 #include "plan/collectives/collective.h"
 
@@ -58,7 +58,7 @@ int32_t hp_one_block(const hp_collective_case *c);
 hp_collective_load hp_load_of_rounds(const hp_collective_case *c, int32_t rounds, double sent,
                                      int32_t crossing);
 
-/* Steps among a power of two of members, for any number of them: fold.c. */
+/* Steps among a power of two of members, for any number of them: collective_fold.c. */
 typedef hp_block_step (*hp_power_step)(int32_t size, int32_t member, int32_t step);
 int32_t hp_folded_steps(int32_t size, int32_t steps);
 hp_block_step hp_folded_step(const hp_collective_case *c, int32_t member, int32_t step, int32_t steps,

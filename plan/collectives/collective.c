@@ -61,7 +61,7 @@ int32_t hp_one_block(const hp_collective_case *c) {
 }
 
 /* Up to SHORT_BYTES few steps are taken to beat few bytes: a value that did well for an all-reduce of 2 ranks of one
- * node (Open MPI 4.1.4), not the result of a sweep. Up to LONG_BYTES, four slices of elements.c, data has too few
+ * node (Open MPI 4.1.4), not the result of a sweep. Up to LONG_BYTES, four slices of collective_elements.c, data has too few
  * slices to follow each other through a tree, or to make up for sending it twice. */
 enum { SHORT_BYTES = 32 << 10, LONG_BYTES = 1 << 20 };
 

@@ -129,10 +129,10 @@ bool hp_algorithm_does(hp_algorithm a, const hp_collective_case *c, bool even);
 /* Where nothing was measured: for so many bytes of the whole data. */
 hp_algorithm hp_algorithm_choose(const hp_collective_case *c, int64_t bytes, bool even);
 int32_t hp_algorithm_blocks(hp_algorithm a, const hp_collective_case *c);
-/* load, or the walk through the steps: load.c */
+/* load, or the walk through the steps: collective_load.c */
 hp_collective_load hp_algorithm_load(hp_algorithm a, const hp_collective_case *c);
 
-/* --- what a member does with its elements: elements.c --- */
+/* --- what a member does with its elements: collective_elements.c --- */
 
 /* Where the blocks of a collective lie that have a place of their own: `part[i]` elements of member i, one after
  * another; of all-to-all part[i * size + j] go from member i to member j. NULL: equal parts of `count`, the end

@@ -8,7 +8,7 @@
  *
  * zero=2: a micro-batch's gradients of a bucket are summed into a block, which is scattered over the members as soon
  * as they are final. The part is taken from the block one bucket later, so that computing goes on meanwhile. */
-#include "plan/lower/inside.h"
+#include "plan/lower/lower_inside.h"
 
 typedef struct hp_block {
     int32_t lowest, highest; /* layers of the bucket */

@@ -1,8 +1,8 @@
 /* lower.c - strategy to program: cut the network into stages, walk each role's schedule, place the memory. */
 #include "plan/program/lanes.h"
 #include "base/alloc.h"
-#include "plan/lower/inside.h"
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_inside.h"
+#include "plan/lower/lower_placement.h"
 #include "plan/check/check.h"
 #include "plan/program/work.h"
 #include "networks/graph/summands.h"

@@ -2,7 +2,7 @@
 #ifndef HP_LOWER_H
 #define HP_LOWER_H
 
-#include "plan/lower/choice.h"
+#include "plan/lower/lower_choice.h"
 #include "machines/machine.h"
 #include "plan/program/program.h"
 

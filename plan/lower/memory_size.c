@@ -1,7 +1,7 @@
 /* memory_size.c - offsets from lifetimes, the largest buffers first: each at the lowest place that no buffer
  * alive at the same time has taken (greedy by size; Pisarchyk & Lee 2020). Where a program's buffers differ
  * as much as an image network's do, this comes to the most that is alive at once, or close. */
-#include "plan/lower/inside.h"
+#include "plan/lower/lower_inside.h"
 
 #include <stdlib.h>
 

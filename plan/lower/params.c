@@ -5,7 +5,7 @@
  * VLDB 2020). A role that takes part in a stage twice (GEMS mirrors it onto itself) keeps one copy and adds
  * both passes' gradients into it. With ZeRO a bucket is padded to parts of equal size, one for each member of
  * the group that holds it, so that all of them remain one role (Rajbhandari et al., SC 2020). */
-#include "plan/lower/inside.h"
+#include "plan/lower/lower_inside.h"
 #include "base/round.h"
 #include "networks/graph/optimizer.h"
 

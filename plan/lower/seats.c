@@ -1,5 +1,5 @@
 /* seats.c - the strategy's `place` as a permutation of the places of all replicas. */
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 #include "plan/strategy/layout.h"
 

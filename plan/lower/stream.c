@@ -7,7 +7,7 @@
  * kept in a small tail; the rest is given back at once. What layers after the segment read is put together
  * in a whole buffer; the network's own output leaves strip by strip. (The line buffers of stencil pipelines;
  * Alwani et al., MICRO 2016, fuse convolutions so.) */
-#include "plan/lower/inside.h"
+#include "plan/lower/lower_inside.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * The averages are tasks of every step; in the others both interpreters let them pass. A program of all the steps up
  * to an average would need neither of them to know, but its size, its memory and the meaning of a step grow with
  * their number. */
-#include "plan/lower/inside.h"
+#include "plan/lower/lower_inside.h"
 
 bool lower_is_local(const hp_lower_ctx *c) {
     return c->s->sync == HP_SYNC_LOCAL && c->p->dp > 1;

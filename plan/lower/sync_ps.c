@@ -3,7 +3,7 @@
  * there only, and sends the new parameters to all.
  *
  * Every server has a communicator of its own, so that several serve at the same time. */
-#include "plan/lower/inside.h"
+#include "plan/lower/lower_inside.h"
 #include "plan/strategy/sync.h"
 
 int lower_server(const hp_lower_ctx *c, int bucket) {

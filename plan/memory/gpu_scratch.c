@@ -4,7 +4,7 @@
 
 #include "networks/graph/layer.h"
 #include "plan/memory/column_sums.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "base/round.h"
 
 enum { LINE = 64 }; /* bytes: the libraries' workspace begins aligned */

@@ -1,5 +1,5 @@
 /* of.c - what each device needs beyond the tensors. */
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 
 static int64_t no_loss_scratch(void) {

@@ -1,4 +1,4 @@
-/* operands.c - the rows of plan/program/ops.def as a table, and what follows from it. */
+/* operands.c - the rows of plan/program/program_ops.def as a table, and what follows from it. */
 #include "plan/program/operands.h"
 
 #include "networks/graph/summands.h"
@@ -17,7 +17,7 @@
     { HP_OPERAND_NONE }
 const hp_operand_info hp_task_operands[HP_TASK_OPS][HP_OPERAND_ROW] = {
 #define TASK(id, name, queue, phase, ...) [HP_TASK_##id] = {__VA_ARGS__},
-#include "plan/program/ops.def"
+#include "plan/program/program_ops.def"
 #undef TASK
 };
 

@@ -1,4 +1,4 @@
-/* operands.h - the operands of plan/program/ops.def as data: what each is, how many there are, and what a task
+/* operands.h - the operands of plan/program/program_ops.def as data: what each is, how many there are, and what a task
  * does with it. */
 #ifndef HP_OPERANDS_H
 #define HP_OPERANDS_H

@@ -1,6 +1,6 @@
 /* print.h - tasks, ranks and whole programs in words. */
-#ifndef HP_PROGRAM_PRINT_H
-#define HP_PROGRAM_PRINT_H
+#ifndef HP_PRINT_H
+#define HP_PRINT_H
 
 #include "plan/program/program.h"
 

@@ -3,14 +3,15 @@
 
 #include <string.h>
 
-_Static_assert(HP_TASK_BARRIER - HP_TASK_ALLREDUCE == HP_COLLECTIVE_BARRIER, "ops.def has them in one block");
+_Static_assert(HP_TASK_BARRIER - HP_TASK_ALLREDUCE == HP_COLLECTIVE_BARRIER,
+               "program_ops.def has them in one block");
 
 const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",
                                                "optimizer", "transfer", "reduce"};
 
 const hp_task_info hp_task_infos[HP_TASK_OPS] = {
 #define TASK(id, name, queue, phase, ...) {name, HP_QUEUE_##queue, HP_PHASE_##phase},
-#include "plan/program/ops.def"
+#include "plan/program/program_ops.def"
 #undef TASK
 };
 

@@ -12,7 +12,7 @@
 #define HP_PROGRAM_H
 
 #include "plan/codec/codec.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 #include "plan/collectives/collective.h"
 #include "networks/graph/graph.h"
 #include "plan/strategy/strategy.h"
@@ -34,7 +34,7 @@ extern const char *const hp_phase_names[HP_PHASES];
 
 typedef enum hp_task_op {
 #define TASK(id, ...) HP_TASK_##id,
-#include "plan/program/ops.def"
+#include "plan/program/program_ops.def"
 #undef TASK
     HP_TASK_OPS
 } hp_task_op;

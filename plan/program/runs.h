@@ -1,6 +1,6 @@
 /* runs.h - a box of elements that two buffers hold, as runs: what devices copy by. */
-#ifndef HP_PROGRAM_RUNS_H
-#define HP_PROGRAM_RUNS_H
+#ifndef HP_RUNS_H
+#define HP_RUNS_H
 
 #include "plan/program/program.h"
 

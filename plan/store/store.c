@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "plan/store/blob.h"
 #include "networks/graph/deploy.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_json.h"
 #include "networks/graph/optimizer.h"
 #include "networks/graph/summands.h"
 #include "base/units.h"

@@ -18,7 +18,8 @@ typedef struct hp_plan {
     int32_t optimizer; /* hp_optimizer; of inference the first */
     int32_t clips;     /* gradients are clipped by their norm */
     const hp_device_info *device;
-    const char *model; /* the network as JSON (graph/json.h) where `net` is not one built by name; NULL */
+    const char
+        *model; /* the network as JSON (graph/graph_json.h) where `net` is not one built by name; NULL */
     const char *float_layers; /* of inference: layers kept real, separated by commas; NULL: none */
     hp_strategy strategy;     /* with its cut written out */
     hp_machine machine;

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "plan/collectives/collective.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 
 #include <stdbool.h>
 #include <stddef.h>

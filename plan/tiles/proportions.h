@@ -1,6 +1,6 @@
 /* proportions.h - an extent split over parts in given proportions: rows of a map over tiles, samples over replicas. */
-#ifndef HP_TILES_PROPORTIONS_H
-#define HP_TILES_PROPORTIONS_H
+#ifndef HP_PROPORTIONS_H
+#define HP_PROPORTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

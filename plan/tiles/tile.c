@@ -2,7 +2,7 @@
 #include "plan/tiles/tile.h"
 
 #include "networks/graph/attention.h"
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 #include "networks/graph/resample.h"
 #include "networks/graph/summands.h"
 

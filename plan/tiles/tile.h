@@ -8,7 +8,6 @@
 #ifndef HP_TILE_H
 #define HP_TILE_H
 
-#include "networks/graph/axis.h"
 #include "networks/graph/graph.h"
 #include "plan/tiles/proportions.h"
 

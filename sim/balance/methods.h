@@ -1,6 +1,6 @@
 /* methods.h - inside of balancers: the ways of searching, and moves that several of them make. */
-#ifndef HP_BALANCE_METHODS_H
-#define HP_BALANCE_METHODS_H
+#ifndef HP_METHODS_H
+#define HP_METHODS_H
 
 #include "sim/balance/balance.h"
 

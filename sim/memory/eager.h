@@ -6,8 +6,8 @@
  * 16 bits casts of them 2 more. Inputs received from another stage and outputs
  * sent to one stay until the micro-batch's backward pass is over (MPI4DL holds one buffer per micro-batch).
  */
-#ifndef HP_SIM_MEMORY_EAGER_H
-#define HP_SIM_MEMORY_EAGER_H
+#ifndef HP_EAGER_H
+#define HP_EAGER_H
 
 #include "costmodels/framework/framework.h"
 #include "machines/machine.h"
@@ -31,7 +31,7 @@ bool hp_eager_keeps_output(const hp_layer *l);
 
 /* Peak bytes of a role without the device's context. f: NULL: PyTorch. */
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, const hp_framework *f, int role);
-/* infer.c: of inference, without parameters either. Every operation writes a tensor of its own, norms, additions
+/* sim_memory_infer.c: of inference, without parameters either. Every operation writes a tensor of its own, norms, additions
  * and activations among them. What an allocator keeps beyond that (nvidia-smi shows it) it lets go before it fails;
  * workspaces of libraries are not known. */
 int64_t hp_eager_infer_bytes(const hp_program *p, const hp_graph *g, const hp_framework *f, int role);

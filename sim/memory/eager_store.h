@@ -1,6 +1,6 @@
 /* eager_store.h - what elements and attention's scores take in a framework's memory. */
-#ifndef HP_SIM_MEMORY_EAGER_STORE_H
-#define HP_SIM_MEMORY_EAGER_STORE_H
+#ifndef HP_EAGER_STORE_H
+#define HP_EAGER_STORE_H
 
 #include "costmodels/framework/framework.h"
 #include "plan/tiles/tile.h"

@@ -4,8 +4,8 @@
 #include "sim/search/search.h"
 
 #include "networks/graph/summands.h"
-#include "plan/lower/placement.h"
-#include "sim/place/traffic.h"
+#include "plan/lower/lower_placement.h"
+#include "sim/place/place_traffic.h"
 
 /* Less than the simulator can tell: what stood before then stays. */
 static const double GAIN = 0.01;

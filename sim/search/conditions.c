@@ -2,7 +2,7 @@
 #include "sim/search/conditions.h"
 
 #include "costmodels/framework/framework.h"
-#include "costmodels/stored.h"
+#include "costmodels/cost_stored.h"
 
 #include <string.h>
 

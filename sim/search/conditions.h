@@ -1,8 +1,8 @@
 /* conditions.h - what a prediction rests on beside the plan itself: the cost table, and the rules, memory
  * model, limits and disturbances of the search. Kept in plan.db, so that `why`, `run --plan` and the others
  * predict under the same, and never under what the machine at hand happens to have. */
-#ifndef HP_SIM_CONDITIONS_H
-#define HP_SIM_CONDITIONS_H
+#ifndef HP_CONDITIONS_H
+#define HP_CONDITIONS_H
 
 #include "sim/search/evaluate.h"
 

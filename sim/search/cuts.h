@@ -1,9 +1,9 @@
 /* cuts.h - where to cut a network into stages of unequal width: four tiles are four times as fast as one
  * rank. */
-#ifndef HP_SIM_CUTS_H
-#define HP_SIM_CUTS_H
+#ifndef HP_CUTS_H
+#define HP_CUTS_H
 
-#include "sim/search/parts.h"
+#include "sim/search/search_parts.h"
 #include "sim/search/unlike.h"
 #include "plan/lower/lower.h"
 

@@ -118,7 +118,7 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
     return most;
 }
 
-/* As plan/lower/choice.c finds it. */
+/* As plan/lower/lower_choice.c finds it. */
 static int32_t choice_of(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
     const hp_collective_case what = {
         .what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = here < ranks ? here : ranks};

@@ -1,7 +1,7 @@
 /* estimate.h - what can be said of a strategy without lowering it: microseconds instead of milliseconds, so
  * that spaces of hundreds of thousands of points are looked at and only the promising ones simulated. */
-#ifndef HP_SIM_ESTIMATE_H
-#define HP_SIM_ESTIMATE_H
+#ifndef HP_ESTIMATE_H
+#define HP_ESTIMATE_H
 
 #include "sim/search/cuts.h"
 

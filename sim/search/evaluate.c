@@ -9,11 +9,11 @@
 #include "base/hash.h"
 #include "plan/strategy/legal.h"
 #include "base/units.h"
-#include "sim/search/figures.h"
+#include "sim/search/search_figures.h"
 #include "costmodels/tuning/size_classes.h"
 #include "sim/memory/eager.h"
-#include "costmodels/speed.h"
-#include "plan/lower/placement.h"
+#include "costmodels/cost_speed.h"
+#include "plan/lower/lower_placement.h"
 #include "plan/lower/lower.h"
 
 #include <math.h>

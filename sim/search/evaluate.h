@@ -1,12 +1,12 @@
 /* evaluate.h - one strategy to its predicted figures: legality, memory, time. What the search calls for each
  * candidate, `simulate --strategy` for one, and `run` when a stored plan has to be rebuilt for another device
  * or candidate. */
-#ifndef HP_SIM_EVALUATE_H
-#define HP_SIM_EVALUATE_H
+#ifndef HP_EVALUATE_H
+#define HP_EVALUATE_H
 
 #include "plan/store/store.h"
 #include "sim/interval.h"
-#include "sim/memory/fit.h"
+#include "sim/memory/sim_memory_fit.h"
 #include "sim/search/estimate.h"
 #include "plan/lower/lower.h"
 
@@ -81,7 +81,7 @@ typedef enum hp_eval_depth {
     HP_EVAL_QUICK,  /* and one simulation without jitter: what ranks alone, step_s */
     HP_EVAL_FITS,   /* legality and memory with offsets: the exact peak, and what reuse of memory waits for */
     HP_EVAL_RANK,   /* and one simulation without jitter */
-    HP_EVAL_PLACED  /* and all figures (figures.h) */
+    HP_EVAL_PLACED  /* and all figures (search_figures.h) */
 } hp_eval_depth;
 
 /* Evaluates a strategy; an infeasible one is a value (reject.code), not an error. Its cut is completed.

@@ -1,6 +1,6 @@
 /* fix.h - the smallest change that makes a rejected strategy feasible, evaluated before anyone reads it. */
-#ifndef HP_SIM_FIX_H
-#define HP_SIM_FIX_H
+#ifndef HP_FIX_H
+#define HP_FIX_H
 
 #include "plan/strategy/change.h"
 #include "sim/search/evaluate.h"

@@ -1,6 +1,6 @@
 /* fix_worlds.h - inside of fix.c: evaluations under other options than those asked for. */
-#ifndef HP_SIM_FIX_WORLDS_H
-#define HP_SIM_FIX_WORLDS_H
+#ifndef HP_FIX_WORLDS_H
+#define HP_FIX_WORLDS_H
 
 #include "sim/search/fix.h"
 

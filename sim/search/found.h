@@ -1,8 +1,8 @@
 /* found.h - what a search has found so far, and what becomes of it at the end. */
-#ifndef HP_SIM_FOUND_H
-#define HP_SIM_FOUND_H
+#ifndef HP_FOUND_H
+#define HP_FOUND_H
 
-#include "sim/search/points.h"
+#include "sim/search/search_points.h"
 
 typedef struct found {
     hp_arena *arena;

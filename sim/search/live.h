@@ -1,7 +1,7 @@
 /* live.h - the activations that inference holds at once on one part of a stage, from the graph alone: what no
  * program of such stages can do without. */
-#ifndef HP_SIM_LIVE_H
-#define HP_SIM_LIVE_H
+#ifndef HP_LIVE_H
+#define HP_LIVE_H
 
 #include "plan/strategy/layout.h"
 #include "plan/program/program.h"

@@ -1,6 +1,6 @@
 /* mix_cost.h - what it costs a strategy that a machine's devices are not all alike, and what uneven stages regain. */
-#ifndef HP_SIM_MIX_COST_H
-#define HP_SIM_MIX_COST_H
+#ifndef HP_MIX_COST_H
+#define HP_MIX_COST_H
 
 #include "sim/search/evaluate.h"
 

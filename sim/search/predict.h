@@ -1,8 +1,8 @@
 /* predict.h - a plan with its prediction: programs, figures and simulated trace from the plan's scalar
  * fields. What `simulate` writes, and what `run` needs when a stored plan is to be run on another device or
  * as another candidate. */
-#ifndef HP_SIM_PREDICT_H
-#define HP_SIM_PREDICT_H
+#ifndef HP_PREDICT_H
+#define HP_PREDICT_H
 
 #include "sim/search/evaluate.h"
 

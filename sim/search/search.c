@@ -1,4 +1,4 @@
-/* search.c - every point of the space is looked at (points.c); lowering and simulating, a millisecond to a second, is
+/* search.c - every point of the space is looked at (search_points.c); lowering and simulating, a millisecond to a second, is
  * for the promising: best first, with lower bounds to stop at (as in branch and bound; Calculon, Isaev et al. 2023,
  * evaluates all). */
 #include "sim/search/search.h"

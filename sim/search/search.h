@@ -1,7 +1,7 @@
 /* search.h - which strategy is fastest and fits: memory first, bounds and estimates second, simulation third.
  */
-#ifndef HP_SIM_SEARCH_H
-#define HP_SIM_SEARCH_H
+#ifndef HP_SEARCH_H
+#define HP_SEARCH_H
 
 #include "sim/search/evaluate.h"
 #include "plan/strategy/family.h"

@@ -1,8 +1,8 @@
 /* space.h - every strategy for a number of devices: data replicas x clients x channels x branches x tile
  * grids of spatial stages x stages and slices after them x schedule x micro-batches x model chunks x GEMS
  * passes x halo depth and overlap x cut x recomputation; in inference x strips of the image x their depth. */
-#ifndef HP_SIM_SPACE_H
-#define HP_SIM_SPACE_H
+#ifndef HP_SPACE_H
+#define HP_SPACE_H
 
 #include "plan/program/program.h"
 #include "sim/search/cuts.h"

@@ -1,6 +1,6 @@
 /* tally.h - counts of rejects, and the strategy that missed by the least as an example of each kind. */
-#ifndef HP_SIM_TALLY_H
-#define HP_SIM_TALLY_H
+#ifndef HP_TALLY_H
+#define HP_TALLY_H
 
 #include "base/arena.h"
 #include "plan/strategy/family.h"

@@ -1,10 +1,10 @@
 /* uneven.c - proportions for devices that are not alike: each replica, and each row and column of tiles, as much as the
  * slowest of its ranks manages in the time of the others. Speeds say about where to look; what is exchanged, computed
  * twice and rounded decides, so the ones around are simulated. */
-#include "sim/search/points.h"
+#include "sim/search/search_points.h"
 #include "sim/search/search.h"
 
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 #include <math.h>
 #include <stdlib.h>

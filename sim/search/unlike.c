@@ -1,7 +1,7 @@
 /* unlike.c - every rank on its device, by the rule that the program is placed by. */
 #include "sim/search/unlike.h"
 
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* unlike.h - what a strategy's stages run on, where a machine's devices are not all alike. */
-#ifndef HP_SIM_UNLIKE_H
-#define HP_SIM_UNLIKE_H
+#ifndef HP_UNLIKE_H
+#define HP_UNLIKE_H
 
 #include "machines/machine.h"
 #include "plan/strategy/layout.h"

@@ -2,7 +2,7 @@
 """Rates of library kernels on GPUs, fitted to measured ones: rows `tile` and `attend` of costmodels/data/shipped.cost.
 
 Reads DEVICE.KIND.csv.gz (columns and source in their first lines) from --data, fits the models of costmodels/gpu/tiles.c
-and costmodels/gpu/attention.c to each device by Nelder-Mead on the mean error of the logarithm, and prints the rows on
+and costmodels/gpu/gpu_attention.c to each device by Nelder-Mead on the mean error of the logarithm, and prints the rows on
 standard output. On standard error: errors on the half of the shapes that the fit has not seen (nine of ten are within
 the row's residual), and of whole devices that are predicted from their data sheet with a relative's row. The same figures
 every time. Needs numpy.
@@ -97,7 +97,7 @@ class Products:
 
 
 class Attention:
-    """Queries of heads by all keys ("encoder") or those before them ("context"): costmodels/gpu/attention.c."""
+    """Queries of heads by all keys ("encoder") or those before them ("context"): costmodels/gpu/gpu_attention.c."""
 
     fields = (("penalty", 0.6, 0.3, 1), ("fill", 60, 0, 2000), ("softmax", 150, 0, 5000), ("flops", 0.8, 0.01, 1),
               ("bytes", 0.7, 0.01, 1), ("launch", 8, 0.1, 50), ("power", 1.5, 1, 20), ("cached", 1.5, 1, 20))

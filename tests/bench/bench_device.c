@@ -1,6 +1,6 @@
 /* bench_device.c - one rank's training step on a device without data or messages: time per task kind, and per
  * layer. usage: bench_device NET IMAGE BATCH STEPS [layers] */
-#include "exec/device/cpu/train.h"
+#include "exec/device/cpu/cpu_train.h"
 #include "plan/program/program.h"
 #include "plan/lower/lower.h"
 #include "plan/program/print.h"

@@ -1,9 +1,9 @@
 /* bench_infer_conv.c - every distinct matrix layer of a deployed network on one thread: how long, how fast,
  * and what oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH
  * [SECONDS]] */
-#include "exec/device/cpu/matrix.h"
+#include "exec/device/cpu/cpu_matrix.h"
 #include "networks/graph/deploy.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "networks/graph/layer.h"
 
 #include <oneapi/dnnl/dnnl.h>

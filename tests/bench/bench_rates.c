@@ -2,7 +2,7 @@
  * of a second table's rows between nodes, what the first says, divided by what was measured.
  *
  *   bench_rates MEASURED_THERE.cost MACHINE_HERE.json MEASURED_HERE.cost [SMALLEST BYTES] */
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 #include <math.h>
 #include <stdlib.h>

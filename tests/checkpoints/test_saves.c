@@ -2,7 +2,7 @@
  * are refused. */
 #define _GNU_SOURCE /* nftw */
 #include "checkpoints/shards.h"
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 #include "base/hash.h"
 #include "tests/support/plan/flips.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,6 +1,6 @@
 /* test_state.c - over random networks and strategies every element of parameters and of the optimiser's state is home on one rank, and
  * every rank's pieces lie in its buffers, apart from each other. */
-#include "checkpoints/state.h"
+#include "checkpoints/checkpoint_state.h"
 
 #include "plan/lower/lower.h"
 #include "tests/support/plan/law_cases.h"

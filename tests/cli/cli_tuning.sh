@@ -55,7 +55,7 @@ if [ "$(nproc)" -gt 1 ]; then
   # Open MPI itself takes them: with an algorithm that it does not have in the place of ours, it fails, at the sizes of
   # that rule and at no others (its messages about the file are compiled in only where it was built to be debugged)
   if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then
-    cat >sum.c <<'C'
+    cat >cpu_sum.c <<'C'
 #include <mpi.h>
 #include <stdlib.h>
 int main(int argc, char **argv) {
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     return MPI_Finalize();
 }
 C
-    mpicc sum.c -o sum || complain "mpicc"
+    mpicc cpu_sum.c -o sum || complain "mpicc"
     # sum RULES ELEMENTS: does Open MPI add up so many with these rules?
     sum() {
       OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 600 mpirun --oversubscribe -n 2 \

@@ -1,7 +1,7 @@
 /* test_comm_costs.c - what collectives cost: no less than the data needs, as the formulas of the literature say, as
  * measured where a row is of exactly that operation, back end, algorithm and placement. */
 #include "costmodels/models.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 #include "tests/support/sim/made_up_machine.h"
 
 #include <setjmp.h>

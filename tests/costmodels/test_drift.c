@@ -2,7 +2,7 @@
  * times are known, with yardsticks and without, for many courses of the drift. */
 #include "costmodels/drift.h"
 #include "costmodels/jitter_fit.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 #include "tests/support/sim/made_up_machine.h"
 #include "tests/support/plan/law_cases.h"
 

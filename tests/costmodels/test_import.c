@@ -1,6 +1,6 @@
 /* test_import.c - what nccl-tests and the OSU micro-benchmarks print becomes rows: times as printed, at bytes of the whole
  * data; what is wrong, impossible or unclear is an error with its line, and never a row. */
-#include "costmodels/tuning/export.h"
+#include "costmodels/tuning/tuning_export.h"
 #include "costmodels/tuning/fastest.h"
 #include "costmodels/tuning/import.h"
 #include "tests/support/sim/made_up_machine.h"

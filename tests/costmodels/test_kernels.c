@@ -1,7 +1,7 @@
 /* test_kernels.c - kernels of libraries on GPUs: what was measured of a few shapes is what the shipped rows say, and laws that any
  * shape keeps. */
-#include "costmodels/gpu/attention.h"
-#include "costmodels/gpu/kernel.h"
+#include "costmodels/gpu/gpu_attention.h"
+#include "costmodels/gpu/gpu_kernel.h"
 #include "costmodels/gpu/tiles.h"
 #include "costmodels/models.h"
 #include "base/rng.h"

@@ -1,8 +1,8 @@
 /* test_outside.c - what a table that knows a few noisy sizes says of others: bounded by the device's roofline, never sure of
  * what it has not seen, and no worse than a table that knows nothing. */
 #include "costmodels/calibrate.h"
-#include "costmodels/fit.h"
-#include "costmodels/line.h"
+#include "costmodels/cost_fit.h"
+#include "costmodels/cost_line.h"
 #include "costmodels/models.h"
 #include "base/rng.h"
 

@@ -1,8 +1,8 @@
 /* test_samples.c - kept samples: a calibration that stops and goes on gives the table of one that did not; what is damaged
  * or another processor's is said, and never a crash. */
 #include "costmodels/sample_store.h"
-#include "costmodels/samples.h"
-#include "costmodels/yardstick.h"
+#include "costmodels/cost_samples.h"
+#include "costmodels/cost_yardstick.h"
 #include "tests/support/sim/made_up_machine.h"
 
 #include <setjmp.h>

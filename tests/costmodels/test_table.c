@@ -1,10 +1,10 @@
 /* test_table.c - cost tables: strict text, exact interpolation, the order of fallbacks, fits, and that a table
  * calibrated from a run predicts that run. */
 #include "costmodels/calibrate.h"
-#include "costmodels/fit.h"
-#include "costmodels/line.h"
+#include "costmodels/cost_fit.h"
+#include "costmodels/cost_line.h"
 #include "costmodels/models.h"
-#include "costmodels/speed.h"
+#include "costmodels/cost_speed.h"
 #include "base/rng.h"
 #include "tests/support/plan/data_files.h"
 

@@ -2,7 +2,7 @@
  * made right, as a stranger would; the file's hashes are not looked at. */
 #include "base/hash.h"
 #include "base/st_write.h"
-#include "checkpoints/folder.h"
+#include "checkpoints/checkpoint_folder.h"
 #include "checkpoints/shards.h"
 
 #include <stdint.h>

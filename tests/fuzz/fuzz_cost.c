@@ -2,7 +2,7 @@
  * table, and that gives any collective and message a time. */
 #include "tests/fuzz/fuzz_text.h"
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* fuzz_db.c - whatever bytes in place of plan.db or run.db: refused with a message, or everything that commands read of it can be
  * read. The seeds say that their content was changed on purpose ("none", docs/formats.md), so that what follows that check
  * is reached, too. */
-#include "costmodels/stored.h"
+#include "costmodels/cost_stored.h"
 #include "costmodels/drift.h"
 #include "plan/store/store.h"
-#include "traces/bench.h"
+#include "traces/trace_bench.h"
 #include "traces/check/compare.h"
 #include "traces/meetings.h"
 

@@ -1,6 +1,6 @@
 /* fuzz_file.h - the fuzzer's bytes as a file that has a path, without a disk. */
-#ifndef FUZZ_FILE_H
-#define FUZZ_FILE_H
+#ifndef HP_TESTS_FUZZ_FILE_H
+#define HP_TESTS_FUZZ_FILE_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * graph. */
 #include "tests/fuzz/fuzz_text.h"
 
-#include "networks/graph/check.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_check.h"
+#include "networks/graph/graph_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hp_arena *a = hp_arena_new();

@@ -1,7 +1,7 @@
 /* fuzz_onnx.c - whatever bytes: an error with a message, or a graph that passes every check, whose weights
  * can be read and whose JSON is the same graph. */
-#include "networks/graph/check.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_check.h"
+#include "networks/graph/graph_json.h"
 #include "networks/onnx/onnx.h"
 
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz_file.h"
 
 #include "traces/faults/board.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 static void check(hp_status s, const hp_error *err) {
     if (s != HP_OK && (s != HP_EDATA || !err->text[0])) abort();

@@ -1,6 +1,6 @@
 /* fuzz_text.h - the fuzzer's bytes as a text, up to the first zero byte. */
-#ifndef FUZZ_TEXT_H
-#define FUZZ_TEXT_H
+#ifndef HP_TESTS_FUZZ_TEXT_H
+#define HP_TESTS_FUZZ_TEXT_H
 
 #include "base/arena.h"
 #include "base/status.h"

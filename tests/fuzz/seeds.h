@@ -1,6 +1,6 @@
 /* seeds.h - what writes the seeds. */
-#ifndef FUZZ_SEEDS_H
-#define FUZZ_SEEDS_H
+#ifndef HP_TESTS_SEEDS_H
+#define HP_TESTS_SEEDS_H
 
 /* "DIR/NAME"; valid until the next call. */
 char *path_in(const char *dir, const char *name);

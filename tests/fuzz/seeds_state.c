@@ -3,10 +3,10 @@
 #include "tests/fuzz/seeds.h"
 #include "tests/support/traces/trace_fixture.h"
 
-#include "checkpoints/folder.h"
-#include "networks/graph/json.h"
+#include "checkpoints/checkpoint_folder.h"
+#include "networks/graph/graph_json.h"
 #include "plan/store/store.h"
-#include "traces/ring.h"
+#include "traces/trace_ring.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
  * crash or a time limit is there. The laws that bound every element are tests/standin/test_train.c's.
  *
  *   norms [OPERATOR [ROUNDS]]      conv, convt, linear, bn, pool, point; all, 6 of each */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/acts.h"
 #include "tests/support/exec/draw_layer.h"
 

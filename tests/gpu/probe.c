@@ -1,7 +1,7 @@
 /* probe.c - what a GPU costs around its kernels: copies by size and direction, launches, events, waits; one
  * JSON object. Medians of repeated measurements; times of the device by events, of the host by its clock. */
 #include "exec/cuda/runtime/cuda.h"
-#include "exec/cuda/train/kernels.h"
+#include "exec/cuda/train/cuda_train_kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

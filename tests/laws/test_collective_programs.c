@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "exec/interp/interp.h"
+#include "exec/interp/exec_interp.h"
 
 enum {
     OWN = 1 << HP_BACKEND_OWN,

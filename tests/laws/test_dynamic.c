@@ -2,7 +2,7 @@
  * maps whose range they take, what they need beside, and what they cost. */
 #include "costmodels/models.h"
 #include "networks/graph/layer.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "networks/graph/deploy.h"
 #include "plan/program/work.h"
 

@@ -2,7 +2,7 @@
  * what MPI would move, and run on the virtual clock; what a lowering or a file may get wrong is refused. (On
  * streams, with threads: tests/laws/test_late.c.) */
 #include "plan/program/lanes.h"
-#include "plan/check/inside.h"
+#include "plan/check/check_inside.h"
 #include "sim/interp.h"
 #include "tests/support/plan/damage.h"
 #include "tests/support/plan/integer_ranks.h"

@@ -41,7 +41,7 @@ def in_code(tree):
 
 def machines(tree):
     """Clauses and parts of a machine's text, but for links and rates, which are called as the link is."""
-    text = tree.text("machines/text.c")
+    text = tree.text("machines/machine_text.c")
     words = re.findall(r'FIELD\("([\w-]+)", "(\w*)"', text) + [("", key) for key in re.findall(r'DEVICE\("(\w+)"', text)]
     told = " ".join(re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", tree.text(MACHINES), re.M))))
     if not words:

@@ -49,7 +49,7 @@ END
   printf 'const char hp_db_schema[] = "CREATE TABLE meta(key TEXT, value TEXT, PRIMARY KEY(key)) STRICT;";\n' \
     >base/schema.c
   printf 'TEXT(plan)\n' >traces/ledger.def
-  printf 'int fields[] = {FIELD("nic", "latency", 0)};\n' >machines/text.c
+  printf 'int fields[] = {FIELD("nic", "latency", 0)};\n' >machines/machine_text.c
   printf '| `nic=K, latency=T` | |\n' >docs/machines.md
   printf 'int hp_row_infos[] = {\n    [0] = {"fit", 0},\n};\n' >costmodels/table.c
   cat >docs/formats.md <<'END'
@@ -141,7 +141,7 @@ sed -i '/`value`/d' docs/formats.md
 finds formats 'meta has value, which is not described'
 sed -i 's/`fit`/`fat`/' docs/formats.md
 finds formats 'Rows has no fat'
-sed -i 's/"latency", 0/"delay", 0/' machines/text.c
+sed -i 's/"latency", 0/"delay", 0/' machines/machine_text.c
 finds formats 'machines have delay, which is not described'
 
 printf 'LATER(command, "plot", "there already")\n' >>cli/later.def

@@ -94,7 +94,7 @@ def compile_main(folder):
     (folder / "main.c").write_text(MAIN)
     sources = [ROOT / "base" / f for f in ("arena.c", "rng.c", "status.c", "units.c")]
     sources += [ROOT / "plan" / f for f in ("graph/graph.c", "graph/shape.c", "graph/fuse.c", "program/program.c")]
-    for pattern in ("networks/nets/*.c", "exec/data/weights/st_*.c", "exec/data/weights/init.c", "exec/data/weights/file.c"):
+    for pattern in ("networks/nets/*.c", "exec/data/weights/st_*.c", "exec/data/weights/init.c", "exec/data/weights/weights_file.c"):
         sources += sorted(ROOT.glob(pattern))
     subprocess.run(["gcc", "-std=gnu11", "-O2", f"-I{ROOT}", folder / "main.c", *sources, "-o", folder / "main",
                     "-ljansson", "-lm"], check=True)

@@ -5,7 +5,7 @@
 
 Interpolated by Witten and Bell's rule ("The zero-frequency problem", IEEE Transactions on Information Theory 37, 1991; formula
 (16) of Chen and Goodman 1999): p(c | ab) = (n(abc) + t(ab) p(c | b)) / (n(ab) + t(ab)), with t(ab) the number of different bytes
-seen after ab; likewise down to equal chances of 256 bytes. Files and splits as exec/data/dataset/text.c and text_files.c have
+seen after ab; likewise down to equal chances of 256 bytes. Files and splits as exec/data/dataset/dataset_text.c and text_files.c have
 them. Prints one JSON object. Needs python3-numpy."""
 import json
 import math

@@ -3,8 +3,8 @@
 #include "base/rng.h"
 #include "plots/plots.h"
 #include "tests/support/traces/trace_fixture.h"
-#include "traces/export.h"
-#include "traces/lanes.h"
+#include "traces/trace_export.h"
+#include "traces/trace_lanes.h"
 
 #include <dirent.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* test_interval.c - intervals hold what their parts say, ties are what errors explain that do not cancel. */
 #include "sim/interval.h"
 #include "costmodels/error_fit.h"
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 #include "base/rng.h"
 
 #include <math.h>

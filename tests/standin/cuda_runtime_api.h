@@ -1,7 +1,7 @@
 /* cuda_runtime_api.h - the part of CUDA's runtime that exec/cuda/ uses, as tests/standin/ plays it on a
  * processor. Names, values and meanings are CUDA's: "CUDA Runtime API", 13.0. */
-#ifndef HP_STANDIN_CUDA_RUNTIME_API_H
-#define HP_STANDIN_CUDA_RUNTIME_API_H
+#ifndef HP_TESTS_CUDA_RUNTIME_API_H
+#define HP_TESTS_CUDA_RUNTIME_API_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-/* cudnn.h - what exec/cuda/plugin.c says of cuDNN. */
-#ifndef HP_STANDIN_CUDNN_H
-#define HP_STANDIN_CUDNN_H
+/* cudnn.h - what exec/cuda/cuda_plugin.c says of cuDNN. */
+#ifndef HP_TESTS_CUDNN_H
+#define HP_TESTS_CUDNN_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* fiber.h - a kernel's threads on one thread of the processor. */
-#ifndef HP_STANDIN_FIBER_H
-#define HP_STANDIN_FIBER_H
+#ifndef HP_TESTS_FIBER_H
+#define HP_TESTS_FIBER_H
 
 #include "tests/standin/kernel_types.h"
 

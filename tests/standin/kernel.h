@@ -1,12 +1,12 @@
-/* kernel.h - the language of exec/cuda/runtime/kernel.h on a processor: a launch is work of the stream's thread,
+/* kernel.h - the language of exec/cuda/runtime/cuda_runtime_kernel.h on a processor: a launch is work of the stream's thread,
  * which runs the blocks one after another, a block's threads as fibers that change only where they wait for
  * each other (fiber.h).
  *
  * Device memory lies at addresses that fault (runtime.h). Arguments of a launch are translated to where it
  * really is: pointers, and pointers within structs that are passed by value. A pointer that a kernel reads
  * from memory is none of those: it faults, and the stand-in says so. */
-#ifndef HP_STANDIN_KERNEL_H
-#define HP_STANDIN_KERNEL_H
+#ifndef HP_TESTS_KERNEL_H
+#define HP_TESTS_KERNEL_H
 
 #include "tests/standin/cuda_runtime_api.h"
 #include "tests/standin/kernel_math.h"

@@ -1,7 +1,7 @@
 /* kernel_math.h - the functions of CUDA's device code that a C library lacks. Compiled without contraction: a
  * fused multiply-add is one where the kernel says fmaf. */
-#ifndef HP_STANDIN_KERNEL_MATH_H
-#define HP_STANDIN_KERNEL_MATH_H
+#ifndef HP_TESTS_KERNEL_MATH_H
+#define HP_TESTS_KERNEL_MATH_H
 
 #include "tests/standin/kernel_types.h"
 

@@ -1,6 +1,6 @@
 /* kernel_types.h - CUDA's short vectors, and its 16-bit floats, which round to nearest, ties to even. */
-#ifndef HP_STANDIN_KERNEL_TYPES_H
-#define HP_STANDIN_KERNEL_TYPES_H
+#ifndef HP_TESTS_KERNEL_TYPES_H
+#define HP_TESTS_KERNEL_TYPES_H
 
 #include <stdint.h>
 #include <string.h>

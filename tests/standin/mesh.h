@@ -1,8 +1,8 @@
 /* mesh.h - processes of one machine, each connected to each by a socket of its own: what a communicator of
  * the stand-in for NCCL is made of. No MPI: its calls belong to the executor's thread, these to the streams'.
  */
-#ifndef HP_STANDIN_MESH_H
-#define HP_STANDIN_MESH_H
+#ifndef HP_TESTS_MESH_H
+#define HP_TESTS_MESH_H
 
 #include <atomic>
 #include <deque>

@@ -1,7 +1,7 @@
 /* nccl.h - the part of NCCL that exec/cuda/nccl/nccl.c uses, as tests/standin/ plays it between processes of
  * a machine. Names, values and meanings are NCCL's (2.28). */
-#ifndef HP_STANDIN_NCCL_H
-#define HP_STANDIN_NCCL_H
+#ifndef HP_TESTS_NCCL_H
+#define HP_TESTS_NCCL_H
 
 #include "tests/standin/cuda_runtime_api.h"
 

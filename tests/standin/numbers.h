@@ -1,7 +1,7 @@
 /* numbers.h - a device's tensors as the stand-ins for cuDNN and cuBLASLt read and write them: float32 in
  * between, products summed in float64. */
-#ifndef HP_STANDIN_NUMBERS_H
-#define HP_STANDIN_NUMBERS_H
+#ifndef HP_TESTS_NUMBERS_H
+#define HP_TESTS_NUMBERS_H
 
 #include "tests/standin/kernel_types.h"
 #include "tests/standin/runtime.h"

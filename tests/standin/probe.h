@@ -1,6 +1,6 @@
 /* probe.h - kernels that try the stand-in itself: launchers as those of exec/cuda/. */
-#ifndef HP_STANDIN_PROBE_H
-#define HP_STANDIN_PROBE_H
+#ifndef HP_TESTS_PROBE_H
+#define HP_TESTS_PROBE_H
 
 #include <cuda_runtime_api.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * of that name fails, from 1. Besides the functions' names: kernel, a launch that ends in an illegal address;
  * nccl, a group of messages that finds a peer dead; hang, one that never ends; peer, a copy from another
  * process's memory that never ends; adopt, another rank's choice of engines that cannot be used. */
-#ifndef HP_STANDIN_RUNTIME_H
-#define HP_STANDIN_RUNTIME_H
+#ifndef HP_TESTS_RUNTIME_H
+#define HP_TESTS_RUNTIME_H
 
 #include "tests/standin/cuda_runtime_api.h"
 

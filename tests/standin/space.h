@@ -2,8 +2,8 @@
  * the host does with them other than passing them on is a fault; the bytes lie at the same place of another
  * range, a file's, so that other processes can map them, the pages between allocations out of reach.
  * Addresses are never given twice. */
-#ifndef HP_STANDIN_SPACE_H
-#define HP_STANDIN_SPACE_H
+#ifndef HP_TESTS_SPACE_H
+#define HP_TESTS_SPACE_H
 
 #include "tests/standin/runtime.h"
 

@@ -1,6 +1,6 @@
 /* sums.h - how the stand-in for NCCL reads, writes and adds up elements of each type. */
-#ifndef HP_STANDIN_SUMS_H
-#define HP_STANDIN_SUMS_H
+#ifndef HP_TESTS_SUMS_H
+#define HP_TESTS_SUMS_H
 
 #include "exec/base/half.h"
 #include "tests/standin/nccl.h"

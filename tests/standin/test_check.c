@@ -1,6 +1,6 @@
-/* test_check.c - what is said of an engine's results (exec/cuda/dnn/check.h), on a GPU or what stands in for one: those
+/* test_check.c - what is said of an engine's results (exec/cuda/dnn/dnn_check.h), on a GPU or what stands in for one: those
  * of a plan are right; unwritten, half written, of another window or of other operands they are wrong. */
-#include "exec/cuda/dnn/check.h"
+#include "exec/cuda/dnn/dnn_check.h"
 #include "base/rng.h"
 #include "networks/graph/acts.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,7 +1,7 @@
 /* test_graphs.c - training with its steps captured as graphs, on what stands in for a GPU: the same
  * bits as with every launch by itself, in far fewer calls; what goes wrong within a graph is heard of. One
  * rank in a process of its own, as programs run. */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/exec/run_ranks.h"
 #include "tests/standin/probe.h"

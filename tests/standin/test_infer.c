@@ -1,11 +1,11 @@
 /* test_infer.c - inference on a GPU, or on what stands in for one: layers of every kind, over drawn
  * shapes, stores and boxes, have the processor's bytes where outputs are quantised, and its numbers within
  * rounding else. A fence after a kernel's memory is checked. */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
 #include "networks/graph/acts.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "tests/support/exec/infer_matrix.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -41,7 +41,7 @@ static void block_end(block *b, void *to) {
     gpu_memory.ops->free(&gpu_memory, b->at, b->bytes + FENCE);
 }
 
-/* As open_tables of cuda/device.c, for a single task. */
+/* As open_tables of cuda/cuda_device.c, for a single task. */
 static void open_gpu(hp_device *d, const hp_device_config *config, hp_arena *arena) {
     hp_error err;
     *d = (hp_device){.config = *config, .arena = arena, .packed = HP_NEW(arena, bool, 2)};

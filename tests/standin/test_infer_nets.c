@@ -1,7 +1,7 @@
 /* test_infer_nets.c - deployed networks on a GPU, or on what stands in for one: cut in any way, they
  * give what one rank gives on the processor. Numbers between quantised maps are summed in another order, so
  * that now and then a byte is its neighbour. Ranks are threads that share the GPU and its streams. */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "tests/support/plan/random_deployed.h"
 #include "tests/support/plan/random_tokens.h"
 #include "tests/support/exec/run_ranks.h"

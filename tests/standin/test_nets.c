@@ -1,7 +1,7 @@
 /* test_nets.c - networks trained on a GPU, or on what stands in for one: any legal strategy, its
  * messages by way of the host, gives the loss and weights of one rank on the reference within rounding. Ranks
  * are threads that share the GPU and its streams. */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/precision.h"
 #include "tests/support/exec/law_run.h"
 #include "tests/support/plan/random_tokens.h"

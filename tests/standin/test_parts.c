@@ -1,7 +1,7 @@
 /* test_parts.c - training on a GPU, or on what stands in for one: layers cut into parts, boxes of the
  * output and the inputs that each needs, equal the whole on the reference; batch norms that share their sums
  * too. */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/acts.h"
 #include "tests/support/exec/draw_matrix.h"
 #include "tests/support/exec/split_layer.h"

@@ -1,7 +1,7 @@
 /* test_sums.c - sums over large maps on a GPU, or on what stands in for one: the error does not grow with the map. Weights'
  * gradients are the library's. */
-#include "exec/cuda/runtime/device.h"
-#include "exec/cuda/train/kernels.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
+#include "exec/cuda/train/cuda_train_kernels.h"
 #include "tests/support/exec/large_sums.h"
 #include "tests/support/standin/standin_child.h"
 

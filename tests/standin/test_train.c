@@ -1,6 +1,6 @@
 /* test_train.c - training on a GPU, or on what stands in for one: every task against the reference,
  * over drawn shapes, within bounds that follow from the arithmetic of float32 and bf16. */
-#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/acts.h"
 #include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_matrix.h"

@@ -2,7 +2,7 @@
  * the numbers MLPerf publishes, and series that survive SQLite. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
-#include "traces/bench.h"
+#include "traces/trace_bench.h"
 
 static double uniform(uint64_t seed, uint64_t i) {
     return ((double)hp_rng_below(seed, 0, i, 1u << 30) + 0.5) / (1u << 30);

@@ -2,7 +2,7 @@
  * have. */
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/query.h"
-#include "traces/text.h"
+#include "traces/trace_text.h"
 #include "plan/lower/lower.h"
 #include "plan/program/print.h"
 

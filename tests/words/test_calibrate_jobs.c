@@ -1,6 +1,6 @@
 /* test_calibrate_jobs.c - what `hplan calibrate` runs when no network is named: jobs that can be made, for every device. */
 #include "cli/calibrate/calibrate_jobs.h"
-#include "machines/device/device.h"
+#include "machines/device/device_kind.h"
 #include "machines/machine.h"
 #include "tests/support/words/words.h"
 

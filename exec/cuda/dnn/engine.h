@@ -1,8 +1,8 @@
 /* engine.h - inside of dnn.h: which of cuDNN's engines may compute an operation, and which one does. */
-#ifndef HP_DNN_ENGINE_H
-#define HP_DNN_ENGINE_H
+#ifndef HP_ENGINE_H
+#define HP_ENGINE_H
 
-#include "exec/cuda/dnn/graph.h"
+#include "exec/cuda/dnn/dnn_graph.h"
 
 #include <jansson.h>
 
@@ -75,7 +75,7 @@ void hp_dnn_cache_path(const hp_dnn *d, const char *rest, char *out, size_t n);
 json_t *hp_dnn_cache_get(const char *path);
 void hp_dnn_cache_put(const char *path, const json_t *o);
 
-/* dnn/ahead.c: texts of the plans of n compiled engines, built beside each other where there are cores. */
+/* dnn/dnn_ahead.c: texts of the plans of n compiled engines, built beside each other where there are cores. */
 void hp_dnn_build_ahead(const hp_dnn *d, cudnnBackendDescriptor_t graph, hp_dnn_engine *const *engine, int n);
 
 /* dnn/kept.c: cuDNN's text of a plan, NULL: it has none. */
@@ -86,7 +86,7 @@ char *hp_dnn_plan_text(cudnnBackendDescriptor_t plan);
 char *hp_dnn_kept_text(const hp_dnn *d, const hp_dnn_engine *e);
 void hp_dnn_kept_write(const hp_dnn *d, const hp_dnn_engine *e, int64_t most);
 
-/* dnn/choice.c: choices with what they are of, and those of such a document: none of another GPU or cuDNN, or
+/* dnn/dnn_choice.c: choices with what they are of, and those of such a document: none of another GPU or cuDNN, or
  * of a damaged one. */
 json_t *hp_dnn_choices_document(const hp_dnn *d, json_t *choices);
 json_t *hp_dnn_choices_of(const hp_dnn *d, const json_t *document);

@@ -6,8 +6,8 @@
  * so that strips do not overlap. Gradient of the kernel: strips of the output, each adding to the one before.
  *
  * Of inputs that are not read the pieces know nothing: they see the part of the map that is. */
-#ifndef HP_DNN_STRIPS_H
-#define HP_DNN_STRIPS_H
+#ifndef HP_STRIPS_H
+#define HP_STRIPS_H
 
 #include "exec/cuda/dnn/dnn.h"
 

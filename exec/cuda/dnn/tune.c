@@ -1,5 +1,5 @@
 /* tune.c - engines tried and timed on the GPU, in memory that is had for the while. */
-#include "exec/cuda/dnn/check.h"
+#include "exec/cuda/dnn/dnn_check.h"
 #include "exec/cuda/dnn/engine.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Bytes that end with a clamp, most layers of a network, are made where the sums are, in registers, each in its place of a slab of
  * shared memory, which is filled with what they are added to before and goes to memory in whole rows after. All other sums pass
  * through shared memory themselves, some rows at a time. */
-#ifndef HP_INFER_BYTES_END_H
-#define HP_INFER_BYTES_END_H
+#ifndef HP_BYTES_END_H
+#define HP_BYTES_END_H
 
 #include "exec/cuda/infer/bytes_read.h"
 

@@ -2,10 +2,10 @@
  * and of outputs, in 4 chunks of 16. Chunk c of row r lies at c ^ (r / 2 % 4), so that neither the stores of 16
  * bytes nor the loads of 8 rows of a matrix meet in a bank. A thread has the same chunk of rows that are 32
  * apart: what it computes for one row differs from the others by constants. */
-#ifndef HP_INFER_BYTES_READ_H
-#define HP_INFER_BYTES_READ_H
+#ifndef HP_BYTES_READ_H
+#define HP_BYTES_READ_H
 
-#include "exec/cuda/infer/pixels.h"
+#include "exec/cuda/infer/cuda_infer_pixels.h"
 #include "exec/cuda/runtime/copies.h"
 
 /* A block's pixels, the products of a step; threads, whose rows are DOWN apart. */

@@ -2,7 +2,7 @@
  * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.inc,
  * networks/graph/resample.h). A thread makes an element, of maxima up to 16 channels; neighbours in a warp are channels, so
  * that reads lie side by side. */
-#include "exec/cuda/infer/kernel.h"
+#include "exec/cuda/infer/cuda_infer_kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
 /* An element of the output. */

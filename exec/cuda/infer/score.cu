@@ -1,6 +1,6 @@
 /* score.cu - how well logits meet their labels (exec/device/metric.h): one block, since a batch has few rows;
  * every row's part is added in a fixed order. */
-#include "exec/cuda/infer/kernel.h"
+#include "exec/cuda/infer/cuda_infer_kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
 enum { ROWS = 32 }; /* at a time, a warp to each */

@@ -1,9 +1,9 @@
 /* taps.h - a convolution as a matrix product that is never written down: its rows are output pixels,
  * its columns the inputs under their taps, in the order in which a packed row of weights holds them. */
-#ifndef HP_INFER_TAPS_H
-#define HP_INFER_TAPS_H
+#ifndef HP_TAPS_H
+#define HP_TAPS_H
 
-#include "exec/cuda/infer/kernel.h"
+#include "exec/cuda/infer/cuda_infer_kernel.h"
 
 /* An output pixel: where its sample begins, and what its taps count from. */
 typedef struct Pixel {

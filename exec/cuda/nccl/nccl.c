@@ -1,6 +1,6 @@
 /* nccl.c - NCCL behind the executor's communicator: messages and all-reduces as groups of NCCL calls. */
 #define _GNU_SOURCE /* pthread_timedjoin_np */
-#include "exec/cuda/nccl/inside.h"
+#include "exec/cuda/nccl/nccl_inside.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* nccl.h - messages and all-reduces by NCCL, as work of the GPU's streams. */
-#ifndef HP_COMM_NCCL_H
-#define HP_COMM_NCCL_H
+#ifndef HP_NCCL_H
+#define HP_NCCL_H
 
 #include "exec/comm/comm.h"
 

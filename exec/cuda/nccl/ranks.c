@@ -1,6 +1,6 @@
 /* ranks.c - NCCL's communicators: who has which GPU, all ranks' one and those of groups, connected
  * before the first step. */
-#include "exec/cuda/nccl/inside.h"
+#include "exec/cuda/nccl/nccl_inside.h"
 #include "base/hash.h"
 #include "base/clock.h"
 

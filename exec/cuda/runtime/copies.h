@@ -6,7 +6,7 @@
 #ifndef HP_COPIES_H
 #define HP_COPIES_H
 
-#include "exec/cuda/runtime/kernel.h"
+#include "exec/cuda/runtime/cuda_runtime_kernel.h"
 
 #if defined(HP_CUDA_STANDIN)
 

@@ -1,8 +1,8 @@
-/* cuda.h - the GPU of this process: its streams, its errors, its memory (exec/base/memory.h). */
+/* cuda.h - the GPU of this process: its streams, its errors, its memory (exec/base/exec_memory.h). */
 #ifndef HP_CUDA_H
 #define HP_CUDA_H
 
-#include "exec/base/memory.h"
+#include "exec/base/exec_memory.h"
 #include "machines/placement.h"
 
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@ typedef struct hp_cuda {
     int id;
     cudaStream_t compute, copy, messages, sums; /* messages: of point-to-point, sums: of all-reduces */
     struct cudaDeviceProp properties;
-    bool captures; /* work given to the compute stream is captured, not run (runtime/capture.c) */
+    bool captures; /* work given to the compute stream is captured, not run (runtime/cuda_capture.c) */
 } hp_cuda;
 
 /* Opens a GPU of the node: the one that the program's placement (its roles and clients; NULL: every rank has

@@ -13,7 +13,7 @@
 #ifndef HP_MMA_H
 #define HP_MMA_H
 
-#include "exec/cuda/runtime/kernel.h"
+#include "exec/cuda/runtime/cuda_runtime_kernel.h"
 
 #if defined(HP_CUDA_STANDIN)
 

@@ -3,7 +3,7 @@
 #ifndef HP_WARP_H
 #define HP_WARP_H
 
-#include "exec/cuda/runtime/elements.h"
+#include "exec/cuda/runtime/cuda_elements.h"
 
 enum { WARP = 32 };
 

@@ -2,11 +2,11 @@
  * one sample; no more than a tile of scores is ever there (Dao et al., NeurIPS 2022).
  *
  * Windows (Liu et al., ICCV 2021) are tiled one by one; without windows the whole map is one. */
-#ifndef HP_TRAIN_ATTEND_H
-#define HP_TRAIN_ATTEND_H
+#ifndef HP_ATTEND_H
+#define HP_ATTEND_H
 
 #include "exec/cuda/runtime/warp.h"
-#include "exec/cuda/train/kernel.h"
+#include "exec/cuda/train/cuda_train_kernel.h"
 
 struct Rect {
     int32_t y0, x0, h, w;

@@ -5,8 +5,8 @@
  * Factors of 16 bits go to the tensor cores, weights rounded to their type, sums in float32. Those of float32 are
  * multiplied as they are, by the processors' ordinary units; inference in 16 bits, whose maps are float32 here, rounds them on
  * their way into the tiles. S is the type of the maps, T that of the tiles. */
-#ifndef HP_TRAIN_ATTEND_TILE_H
-#define HP_TRAIN_ATTEND_TILE_H
+#ifndef HP_ATTEND_TILE_H
+#define HP_ATTEND_TILE_H
 
 #include "exec/cuda/runtime/mma.h"
 #include "exec/cuda/train/attend.h"

@@ -1,6 +1,6 @@
 /* attention_back.cu - gradients of attention: scores come again from the logarithm of each query's sum. Queries' gradients
  * by tiles of queries, keys' and values' by tiles of keys, the bias's by its places: each is added up by those that own
- * it, in a fixed order. Definition: exec/device/ref/attention.c. */
+ * it, in a fixed order. Definition: exec/device/ref/ref_attention.c. */
 #include "exec/cuda/train/attend_tile.h"
 
 /* --- dy times y of each query and head, which is the sum of its weights times their gradients --- */

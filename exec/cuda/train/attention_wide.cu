@@ -1,7 +1,7 @@
 /* attention_wide.cu - attention of heads that are too wide for attend_tile.h's shared memory: tiles of 32 queries and 32
  * keys, 8 warps; each warp has 4 of the rows, a lane one column. Channels come through shared memory, 32 at a time. Scores meet
  * a running maximum and sum (Milakov and Gimelshein 2018); in the backward pass they come again from the logarithm of
- * each query's sum. Definition: exec/device/ref/attention.c. */
+ * each query's sum. Definition: exec/device/ref/ref_attention.c. */
 #include "exec/cuda/train/attend.h"
 
 enum { TILE = WARP, DEEP = THREADS / WARP, OWN = TILE / DEEP }; /* rows of a tile, its warps, rows of each */

@@ -1,10 +1,10 @@
 /* sums.h - two sums over the rows of a (rows, channels) matrix, and what is made of them: see
  * plan/memory/column_sums.h. A term adds what row `r` has in `V` channels from `c` on; an end takes the sums of one
  * channel. Both are values that a kernel carries. */
-#ifndef HP_TRAIN_SUMS_H
-#define HP_TRAIN_SUMS_H
+#ifndef HP_SUMS_H
+#define HP_SUMS_H
 
-#include "exec/cuda/train/kernel.h"
+#include "exec/cuda/train/cuda_train_kernel.h"
 
 #define TRY(call)                                                                                            \
     do {                                                                                                     \

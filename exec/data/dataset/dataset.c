@@ -1,5 +1,5 @@
 /* dataset.c - opens data by name: finds its kind and checks that it fits the network. */
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 #include "exec/base/half.h"
 #include "base/alloc.h"
 #include "base/units.h"

@@ -6,9 +6,9 @@
  * masks/NAME.png for every images/NAME.png|jpg|tif: class numbers, 255 = ignored). FILE is an IDX images file
  * with its labels beside it (for any split), or one image without a label, or several (test split only:
  * inference). slide:FILE[,level=N] is opened with OpenSlide, patches:FILE[,KEY=NUMBER]... are the patches of
- * one image (slide/dataset.c); text:PATH are bytes of text (text.c).
+ * one image (slide/slide_dataset.c); text:PATH are bytes of text (dataset_text.c).
  *
- * Every kind provides pixels, whose samples are as wide as the file's (image/samples.h) and are all processed alike: bilinear resize
+ * Every kind provides pixels, whose samples are as wide as the file's (image/image_samples.h) and are all processed alike: bilinear resize
  * when the sizes differ, conversion of channels, x/255 (16 bits: x/65535; floats: x), (v - mean) / std. Masks are resized to the nearest pixel. Reading a box of a
  * sample gives the same values as reading the whole sample, and keeps no more of the image than the box
  * needs. Opening and reading never write anything, so that any number of ranks may share the files. */
@@ -107,7 +107,7 @@ hp_status hp_dataset_labels(hp_dataset *d, int64_t index, const hp_box *box, int
 /* Number of labels of one sample in `box`. */
 int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box);
 
-/* --- samples that cannot be read: check.c --- */
+/* --- samples that cannot be read: dataset_check.c --- */
 
 /* Are the data a folder of images, where one may be left out? */
 bool hp_dataset_may_leave_out(const hp_dataset *d);

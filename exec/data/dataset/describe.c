@@ -1,5 +1,5 @@
 /* describe.c - what becomes of images beyond what was asked for, in words: nothing is lost, scaled or squeezed without a word. */
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 
 #include "base/text.h"
 

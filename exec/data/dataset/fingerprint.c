@@ -1,6 +1,6 @@
 /* fingerprint.c - what a resumed run compares: how samples are read, and of each its files' names and sizes and its class;
  * of samples that lie in memory the pixels. Files are not read: of a million images that would take hours. */
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 #include "base/hash.h"
 
 #include <string.h>

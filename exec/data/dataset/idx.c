@@ -1,6 +1,6 @@
 /* idx.c - the IDX files of MNIST and similar data sets (LeCun, Cortes, Burges: "The MNIST database"), plain
  * or gzip, read whole: 0, 0, type 8 (unsigned byte), rank, then big-endian sizes, then the bytes. */
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 
 #include <errno.h>
 #include <string.h>

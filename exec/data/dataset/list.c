@@ -1,5 +1,5 @@
 /* list.c - lists a folder of data in the same order on every rank. */
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 
 #include <dirent.h>
 #include <errno.h>

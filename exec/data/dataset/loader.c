@@ -6,8 +6,8 @@
  * after the other, find its file open. */
 #include "exec/data/dataset/loader.h"
 
-#include "exec/data/dataset/kind.h"
-#include "exec/data/dataset/shuffle.h"
+#include "exec/data/dataset/dataset_kind.h"
+#include "exec/data/dataset/dataset_shuffle.h"
 #include "base/alloc.h"
 #include "base/parallel.h"
 

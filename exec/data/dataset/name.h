@@ -1,6 +1,6 @@
 /* name.h - names of data with a kind and options: KIND:PATH[,KEY=NUMBER]... */
-#ifndef HP_DATA_NAME_H
-#define HP_DATA_NAME_H
+#ifndef HP_NAME_H
+#define HP_NAME_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,7 +1,7 @@
 /* synthetic.c - generated images: every pixel and label is a pure function of (seed, split, sample) and its
  * position, so that a tile costs no more than its own pixels. A Philox call gives sixteen pixels or four
  * labels: a 224 x 224 x 3 image takes a fraction of a millisecond on the timed path. */
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 #include "exec/base/streams.h"
 #include "base/rng.h"
 

@@ -1,7 +1,7 @@
 /* text_files.c - see text_files.h. */
 #include "exec/data/dataset/text_files.h"
 
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>

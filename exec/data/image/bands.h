@@ -1,7 +1,7 @@
 /* bands.h - for formats that decode a row of strips or tiles at a time: the last decoded row is cached, so
  * that overlapping or consecutive windows decode it once. */
-#ifndef HP_IMAGE_BANDS_H
-#define HP_IMAGE_BANDS_H
+#ifndef HP_BANDS_H
+#define HP_BANDS_H
 
 #include "exec/data/image/reader_kind.h"
 

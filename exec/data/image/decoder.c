@@ -64,7 +64,7 @@ int64_t hp_decoder_generation(const hp_decoder *d) {
     return d->pid > 0 ? d->generation : -1;
 }
 
-/* Those of this thread: ranks of a node share them out after the first process was started (exec/run/bind.c). */
+/* Those of this thread: ranks of a node share them out after the first process was started (exec/run/run_bind.c). */
 static void keep_to_cores(int32_t pid) {
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) == 0) sched_setaffinity(pid, sizeof cores, &cores);

@@ -2,7 +2,7 @@
 #ifndef HP_IMAGE_H
 #define HP_IMAGE_H
 
-#include "exec/data/image/samples.h"
+#include "exec/data/image/image_samples.h"
 #include "base/status.h"
 
 #include <stdbool.h>

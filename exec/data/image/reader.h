@@ -42,7 +42,7 @@ enum {
 };
 
 /* Chooses the format by the name's suffix for slides (OpenSlide's formats except TIFF), otherwise by the
- * first bytes: PNG, JPEG or TIFF (first page). Samples are as wide as the file's (samples.h). c is the number of bands that are
+ * first bytes: PNG, JPEG or TIFF (first page). Samples are as wide as the file's (image_samples.h). c is the number of bands that are
  * read (reader_kind.h); slides' alpha is blended over their background. NULL options: all zero. Errors: HP_EDATA with path, reason and fix; HP_EUNAVAIL for a slide in a build without
  * OpenSlide; the decoder's, here and with every window. */
 hp_status hp_reader_open(const char *path, const hp_reader_options *o, hp_reader **r, hp_error *err);

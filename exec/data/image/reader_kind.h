@@ -38,7 +38,7 @@ struct hp_reader {
     void *self;
 };
 
-/* layout.c: sets the sizes and the type of `kept`, and which bands are read: those that the options name; all, where the network
+/* image_layout.c: sets the sizes and the type of `kept`, and which bands are read: those that the options name; all, where the network
  * takes as many; else the colour, without one band beside it. Errors: HP_EDATA with the number of bands and the fix. */
 hp_status hp_reader_stores(hp_reader *r, const hp_stored *s, hp_error *err);
 /* After its head was read again: is the file still of that size, type and number of bands? If not, they are put back. */

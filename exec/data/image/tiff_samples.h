@@ -1,8 +1,8 @@
-/* tiff_samples.h - samples as TIFF stores them (BitsPerSample, SampleFormat) made into those of samples.h. */
+/* tiff_samples.h - samples as TIFF stores them (BitsPerSample, SampleFormat) made into those of image_samples.h. */
 #ifndef HP_TIFF_SAMPLES_H
 #define HP_TIFF_SAMPLES_H
 
-#include "exec/data/image/samples.h"
+#include "exec/data/image/image_samples.h"
 
 #include <stdbool.h>
 

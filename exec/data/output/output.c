@@ -1,6 +1,6 @@
 /* output.c - writes boxes of logits to their positions in PATH.part; see output.h. */
 #define _GNU_SOURCE /* fallocate */
-#include "exec/data/output/kind.h"
+#include "exec/data/output/output_kind.h"
 #include "base/alloc.h"
 
 #include "base/new_file.h"

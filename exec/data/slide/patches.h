@@ -2,7 +2,7 @@
  * tissue, classifies each separately, and derives the slide's class and a map of it. The baseline for
  * whole-image inference. (Campanella et al., Nature Medicine 25, 2019; Lu et al., CLAM, Nature BME 5, 2021.)
  *
- * The data set `patches:IMAGE` (slide/dataset.c) yields the chosen patches as samples, so that an ordinary
+ * The data set `patches:IMAGE` (slide/slide_dataset.c) yields the chosen patches as samples, so that an ordinary
  * program of batch B runs over them. Every rank adds its logits to votes (votes.h), the votes are
  * all-reduced, and the probabilities are written to a heat map. */
 #ifndef HP_PATCHES_H

@@ -3,7 +3,7 @@
 #include "exec/data/weights/constants_state.h"
 
 #include "exec/data/weights/quantised.h"
-#include "exec/data/weights/stored.h"
+#include "exec/data/weights/weights_stored.h"
 
 #include <math.h>
 #include <string.h>

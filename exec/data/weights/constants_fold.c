@@ -3,7 +3,7 @@
  * needed beyond the result. */
 #include "exec/data/weights/constants_state.h"
 
-#include "exec/data/weights/stored.h"
+#include "exec/data/weights/weights_stored.h"
 #include "exec/data/weights/weight_walk.h"
 
 #include <math.h>

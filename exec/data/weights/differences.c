@@ -1,6 +1,6 @@
 /* differences.c - compares names, shapes and types of a safetensors file with the expected ones; see
  * differences.h. */
-#include "exec/data/weights/stored.h"
+#include "exec/data/weights/weights_stored.h"
 
 #include "base/arena.h"
 

@@ -5,7 +5,7 @@
  * running statistics in a state buffer, both in the program's dtype (HP_F32 or HP_F64), elements in the
  * row-major order of the shapes of graph.h.
  *
- * In training the true running statistics are a sum over ranks (gather.c): they start with their initial
+ * In training the true running statistics are a sum over ranks (exec/run/run_gather.c): they start with their initial
  * value on the roles marked HP_START of replica 0, and with zero elsewhere. Inference does not update them
  * and holds them on all ranks. */
 #ifndef HP_WEIGHTS_H

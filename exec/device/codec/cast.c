@@ -1,6 +1,6 @@
 /* cast.c - 16-bit floats, rounded to nearest even. What is finite stays so: beyond binary16's range lies its end. */
 #include "exec/base/half.h"
-#include "exec/device/codec/codes.h"
+#include "exec/device/codec/codec_codes.h"
 
 #include <string.h>
 

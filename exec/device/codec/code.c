@@ -1,7 +1,7 @@
 /* code.c - codecs block by block, of float32 and of float64 values. */
 #include "exec/device/codec/code.h"
 
-#include "exec/device/codec/codes.h"
+#include "exec/device/codec/codec_codes.h"
 #include "plan/codec/codecs.h"
 
 #include <string.h>

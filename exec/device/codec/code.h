@@ -3,7 +3,7 @@
 #ifndef HP_CODE_H
 #define HP_CODE_H
 
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 
 /* y = code of x[0]; y = x[0]'s values, of several codes their sum in order. */
 void hp_code_encode(const hp_bound *b);

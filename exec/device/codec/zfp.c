@@ -1,6 +1,6 @@
 /* zfp.c - zfp with a fixed number of bits for each value (Lindstrom, IEEE TVCG 2014), by libzfp: pixels by channels are
  * cut into blocks of 4 x 4, one after the other into the stream that zfp_compress writes of such an array. */
-#include "exec/device/codec/codes.h"
+#include "exec/device/codec/codec_codes.h"
 
 #include <string.h>
 #include <zfp.h>

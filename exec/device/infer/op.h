@@ -12,8 +12,8 @@
  *     q = sat(rint(act(factor' * (float)(q0 - zero0) + bias')) + zero)
  *
  * with act in units of scale. */
-#ifndef HP_INFER_OP_H
-#define HP_INFER_OP_H
+#ifndef HP_OP_H
+#define HP_OP_H
 
 #include "plan/program/program.h"
 
@@ -28,7 +28,7 @@ typedef struct hp_infer_op {
     hp_qparams *x; /* per input */
     hp_qparams y;
     int32_t act;                /* of the layer */
-    double act_a, act_b;        /* exec/device/act.h */
+    double act_a, act_b;        /* exec/device/device_act.h */
     double lo, hi;              /* the activation where it is a clamp (none: no bounds) */
     bool clamps;                /* it is one, or none */
     bool adds;                  /* bn: its second input is added */

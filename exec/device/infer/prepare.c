@@ -1,6 +1,6 @@
 /* prepare.c - operands, activation, byte tables and constants of a task; see prepare.h. */
 #include "exec/device/infer/prepare.h"
-#include "exec/device/act.h"
+#include "exec/device/device_act.h"
 
 #include <math.h>
 #include <string.h>

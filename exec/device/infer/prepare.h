@@ -1,10 +1,10 @@
 /* prepare.h - what a task of a deployed graph (networks/graph/deploy.h) needs to know, worked out once, before
  * the first step: operands, activation, byte tables, constants. Plain data for every device. */
-#ifndef HP_INFER_PREPARE_H
-#define HP_INFER_PREPARE_H
+#ifndef HP_PREPARE_H
+#define HP_PREPARE_H
 
 #include "exec/data/weights/constants.h"
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 #include "exec/device/infer/op.h"
 #include "base/arena.h"
 

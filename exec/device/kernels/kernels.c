@@ -1,7 +1,7 @@
 /* kernels.c - chooses the kernels' instruction sets from what the processor reports. */
 #include "exec/device/kernels/kernels.h"
 
-#include "exec/device/infer/loops.h"
+#include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/panel.h"
 
 #define FAMILIES(isa)                                                                                        \

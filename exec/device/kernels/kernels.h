@@ -8,21 +8,21 @@
 #ifndef HP_KERNELS_H
 #define HP_KERNELS_H
 
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 
 /* One element at a time; the output may be one of the inputs. */
 typedef struct hp_point_kernels {
     void (*clamp)(float *y, const float *x, int64_t n, hp_clamp k);
     void (*clamp_bwd)(float *dx, const float *dy, const float *y, int64_t n,
                       hp_clamp k); /* dy where lo < y < hi */
-    /* Any activation (exec/device/act.h); dx = dy times its derivative at x. */
+    /* Any activation (exec/device/device_act.h); dx = dy times its derivative at x. */
     void (*act)(int act, float *y, const float *x, int64_t n, float a, float b);
     void (*act_bwd)(int act, float *dx, const float *dy, const float *x, int64_t n, float a, float b);
     void (*add)(float *y, const float *a, const float *b, int64_t n, hp_clamp k);
     void (*accum)(float *dst, const float *src, int64_t n);
     void (*accum_wide)(double *dst, const float *src, int64_t n);
     void (*scale)(float *y, const float *x, const float *factor, int64_t n);
-    /* By optimiser (exec/device/update.h), with gradients times a factor. */
+    /* By optimiser (exec/device/device_update.h), with gradients times a factor. */
     void (*update[HP_OPTIMIZERS])(float *w, const float *g, float *m, float *v, int64_t n, float factor,
                                   float decay, const hp_update_rates_f32 *rates);
     double (*squares)(const float *x, int64_t n); /* their sum, in float64 */
@@ -91,7 +91,7 @@ typedef struct hp_attend {
     int32_t bias_w;
     const float
         *turn; /* per pixel of the whole map: cosines, then sines, of half a head's channels; NULL: none */
-    float *scratch; /* hp_attend_scratch floats (plan/memory/device.h) */
+    float *scratch; /* hp_attend_scratch floats (plan/memory/memory_device.h) */
 } hp_attend;
 
 typedef struct hp_attend_kernels {
@@ -124,7 +124,7 @@ typedef struct hp_sum_kernels {
 /* Convolutions. Weights canonical (O, I/groups, kh, kw) unless packed; bias may be NULL.
  * Weight gradients are written, or added to with `add`. */
 typedef struct hp_conv_kernels {
-    /* Winograd F(2x2, 3x3) for 3x3 kernels of stride 1; `scratch` and packs as plan/memory/device.c counts
+    /* Winograd F(2x2, 3x3) for 3x3 kernels of stride 1; `scratch` and packs as plan/memory/memory_device.c counts
      * them. */
     void (*wino_pack)(float *pack, const float *w, int oc, int ic, bool backward);
     void (*wino)(float *y, const float *x, const float *pack, const float *bias, const hp_shape *s,
@@ -160,7 +160,7 @@ extern const struct hp_panel_kernels hp_panel_base, hp_panel_avx2, hp_panel_avx5
 
 typedef struct hp_kernels {
     const hp_f32_kernels *f32;            /* training */
-    const struct hp_infer_loops *loops;   /* inference: exec/device/infer/loops.h */
+    const struct hp_infer_loops *loops;   /* inference: exec/device/infer/infer_loops.h */
     const struct hp_panel_kernels *panel; /* inference's matrix products: panel.h */
 } hp_kernels;
 

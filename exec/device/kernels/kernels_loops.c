@@ -1,9 +1,9 @@
-/* kernels_loops.c - the loops of one instruction set: compiled once per HP_ISA, see exec/device/infer/loops.h. Each family
+/* kernels_loops.c - the loops of one instruction set: compiled once per HP_ISA, see exec/device/infer/infer_loops.h. Each family
  * is a file of static functions that only this file includes. They say `real` for the type they compute in:
  * float, or double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell
  * instruction sets apart. */
-#include "exec/device/act.h"
-#include "exec/device/infer/loops.h"
+#include "exec/device/device_act.h"
+#include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/kernels.h"
 
 #include <math.h>

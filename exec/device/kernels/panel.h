@@ -17,7 +17,7 @@
 #ifndef HP_PANEL_H
 #define HP_PANEL_H
 
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 #include "exec/device/infer/op.h"
 #include "plan/memory/panels.h"
 

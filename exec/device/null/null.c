@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* What a device keeps from one task to the next: the config, which the caller's copy need not outlive, and
- * per task its kernel and operands (hp_bound of exec/device/bind.h: buffers as addresses, shapes as numbers).
+ * per task its kernel and operands (hp_bound of exec/device/device_bind.h: buffers as addresses, shapes as numbers).
  * One that runs deployed graphs too has a second hp_device_ops; this one runs both. */
 struct hp_device {
     hp_device_config config;
@@ -41,7 +41,7 @@ static void null_close(hp_device *d) {
     free(d);
 }
 
-/* What is not named is absent: begin and enqueue are for memory with streams (exec/base/memory.h), tuning is for
+/* What is not named is absent: begin and enqueue are for memory with streams (exec/base/exec_memory.h), tuning is for
  * kernels that are chosen by timing them. */
 const hp_device_ops hp_device_null = {
     .name = "null",

@@ -1,7 +1,7 @@
 /* ref.c - the reference device: naive C in float64, the oracle every other device is held against. */
 #include "exec/device/ref/ref.h"
 #include "exec/device/codec/code.h"
-#include "exec/device/move.h"
+#include "exec/device/device_move.h"
 #include "networks/graph/precision.h"
 
 #include <stdlib.h>

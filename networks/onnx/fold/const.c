@@ -1,5 +1,5 @@
 /* const.c - constants: reads the file's tensors, and allocates computed ones. */
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* fold.h - functions shared by the files that compute constants. */
-#ifndef HP_ONNX_FOLD_H
-#define HP_ONNX_FOLD_H
+#ifndef HP_FOLD_H
+#define HP_FOLD_H
 
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
 const onnx_const *onnx_constant(const onnx_call *c, int k); /* input k, or NULL */
 int onnx_result_type(int type);

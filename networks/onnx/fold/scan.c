@@ -1,5 +1,5 @@
 /* scan.c - validates protobuf's wire format (protobuf.dev, "Encoding") before it is unpacked. */
-#include "networks/onnx/file.h"
+#include "networks/onnx/onnx_file.h"
 
 #include <stdint.h>
 

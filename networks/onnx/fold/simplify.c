@@ -1,4 +1,4 @@
-/* simplify.c - rewrites that preserve the network's function: activations written as several nodes (acts.c), x + x s
+/* simplify.c - rewrites that preserve the network's function: activations written as several nodes (onnx_fold_acts.c), x + x s
  * becomes x (1 + s), and factors and biases are folded into adjacent weights. */
 #include "networks/onnx/fold/simplify.h"
 

@@ -1,8 +1,8 @@
 /* simplify.h - functions shared by the rewriting passes. */
-#ifndef HP_ONNX_SIMPLIFY_H
-#define HP_ONNX_SIMPLIFY_H
+#ifndef HP_SIMPLIFY_H
+#define HP_SIMPLIFY_H
 
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 #include "networks/graph/acts.h"
 
 typedef struct onnx_passes {
@@ -21,7 +21,7 @@ hp_layer *onnx_sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op);
 bool onnx_all_are(const onnx_passes *p, const hp_layer *l, int i, double value);
 /* The layer turns into another, of one input and no parameters; act_a, act_b are 0. */
 void onnx_replace_layer(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x);
-/* A layer that ends an activation's pattern becomes the activation (fold/acts.c). */
+/* A layer that ends an activation's pattern becomes the activation (fold/onnx_fold_acts.c). */
 bool onnx_act_pattern(onnx_passes *p, hp_layer *l);
 /* Is the layer's weight a table that another layer reads too? */
 bool onnx_is_tied(const onnx_passes *p, const hp_layer *l);

@@ -1,8 +1,8 @@
 /* strip.c - a model without its weights: the same messages with large constants left empty, apart from masks. It still
  * builds the graph for any image size, and fits into a database. */
-#include "networks/onnx/inside.h"
+#include "networks/onnx/onnx_inside.h"
 
-#include "networks/onnx/file.h"
+#include "networks/onnx/onnx_file.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "networks/graph/deploy.h"
 #include "networks/graph/fuse.h"
-#include "networks/onnx/names.h"
+#include "networks/onnx/onnx_names.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * Tensors that the model quantises are stored in 8 bits, everything else stays real: layers whose output has
  * no scale in the model, whose weights are not symmetric 8-bit numbers (-127 .. 127, per output channel), or
  * whose input is not quantised. The image stays real where the model rounds it itself. */
-#ifndef HP_ONNX_INT8_H
-#define HP_ONNX_INT8_H
+#ifndef HP_INT8_H
+#define HP_INT8_H
 
 #include "networks/onnx/onnx.h"
 

@@ -3,7 +3,7 @@
  * Integers are read as the reals they represent, and scale and zero point are noted at the tensor: a float
  * program computes without rounding between layers, an int8 program uses the noted parameters. Saturation at
  * real zero, which models use as their activation, becomes a clamp. */
-#include "networks/onnx/ops/conv.h"
+#include "networks/onnx/ops/op_conv.h"
 #include "networks/graph/acts.h"
 
 #include <float.h>

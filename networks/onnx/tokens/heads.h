@@ -1,6 +1,6 @@
 /* heads.h - queries, keys and values as views: which of their parts are heads, tokens, windows. */
-#ifndef HP_ONNX_HEADS_H
-#define HP_ONNX_HEADS_H
+#ifndef HP_HEADS_H
+#define HP_HEADS_H
 
 #include "networks/onnx/tokens/terms.h"
 
@@ -28,7 +28,7 @@ bool onnx_heads_row_by_row(const onnx_heads *h);
 int64_t onnx_heads_shift(const onnx_heads *h, int axis);
 /* The row or column of the map that the i-th one of window `k` of an axis is. */
 int64_t onnx_heads_place(const onnx_reader *r, const onnx_heads *h, int axis, int64_t k, int64_t i);
-/* The last layer's table of a bias (tokens/masks.c). */
+/* The last layer's table of a bias (tokens/onnx_tokens_masks.c). */
 hp_status onnx_emit_bias_table(const onnx_call *c, const onnx_const *k, const onnx_heads *q);
 
 #endif

@@ -1,5 +1,5 @@
 /* opset23.c - nodes of opset 23 that are layers by themselves: Attention, read as the nodes that exporters wrote for it before
- * (attention.c, masks.c), and RMSNormalization. */
+ * (onnx_tokens_attention.c, onnx_tokens_masks.c), and RMSNormalization. */
 #include "networks/onnx/tokens/terms.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * figures of a device that nobody fitted come out within what is said of them. */
 #include "costmodels/framework/framework.h"
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 #include "networks/graph/deploy.h"
 #include "networks/graph/precision.h"
 #include "networks/nets/nets.h"

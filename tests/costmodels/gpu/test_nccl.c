@@ -1,6 +1,6 @@
 /* test_nccl.c - the tuner's model against times that were measured with nccl-tests on eight A100, and against the sizes at
  * which NCCL changes its algorithm and protocol; it never gets faster with more bytes or more nodes. */
-#include "costmodels/gpu/nccl.h"
+#include "costmodels/gpu/gpu_nccl.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* test_figures.c - medians, percentiles and means of samples whose figures are known. */
-#include "exec/bench/figures.h"
+#include "exec/bench/bench_figures.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

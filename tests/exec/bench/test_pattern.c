@@ -3,7 +3,7 @@
 #include "exec/bench/pattern.h"
 #include "tests/support/plan/law_cases.h"
 
-#include "exec/comm/reduce.h"
+#include "exec/comm/comm_reduce.h"
 #include "base/rng.h"
 
 #include <setjmp.h>

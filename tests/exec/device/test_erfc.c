@@ -1,5 +1,5 @@
 /* test_erfc.c - float32's exp and erfc, and the GELU that they make, beside the C library's in float64. */
-#include "exec/device/act.h"
+#include "exec/device/device_act.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test_norm.c - batch norm whose statistics several ranks share: parts with redundant rows and
  * columns around what they own, their sums added up between the tasks, equal the layer computed whole; and
  * running statistics that do not depend on who computed which group. */
-#include "exec/device/bind.h"
+#include "exec/device/device_bind.h"
 #include "tests/support/exec/split_layer.h"
 #include "tests/support/plan/law_cases.h"
 

@@ -1,7 +1,7 @@
 /* test_split.c - a layer computed in parts equals the layer computed whole, on both devices:
  * outputs part by part, input and parameter gradients as sums over the parts. Random layers, random cuts
  * along samples, rows, columns and channels, parts of one row or column included. */
-#include "exec/device/cpu/train.h"
+#include "exec/device/cpu/cpu_train.h"
 #include "tests/support/exec/split_layer.h"
 #include "tests/support/plan/law_cases.h"
 

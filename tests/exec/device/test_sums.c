@@ -1,6 +1,6 @@
 /* test_sums.c - sums over large maps: constant ones, ones that nearly cancel and drawn ones are summed on the processor's devices
  * with an error that does not grow with the map. */
-#include "exec/device/infer/loops.h"
+#include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/kernels.h"
 #include "plan/memory/gradient_bands.h"
 #include "tests/support/exec/large_sums.h"

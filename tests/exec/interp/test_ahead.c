@@ -1,6 +1,6 @@
 /* test_ahead.c - reading ahead: whatever was asked for before, a room that is taken for a step holds
  * that step; rooms are filled one at a time, in the order asked; errors reach who takes. */
-#include "exec/interp/ahead.h"
+#include "exec/interp/exec_ahead.h"
 #include "base/rng.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_interp.c - the executor's loop on lowered programs with a device and a communicator that only
  * take notes, and the all-reduce algorithms played by all their members in one process. */
-#include "exec/interp/interp.h"
+#include "exec/interp/exec_interp.h"
 #include "plan/lower/lower.h"
 
 #include <setjmp.h>

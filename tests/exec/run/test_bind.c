@@ -1,6 +1,6 @@
 /* test_bind.c - shares of cores. Laws, over all small nodes: shares are disjoint, hold a core for every thread, and lie
  * in one NUMA node where that is possible within the part of the cores that is theirs. */
-#include "exec/run/bind.h"
+#include "exec/run/run_bind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "tests/support/exec/source_weights.h"
-#include "exec/run/calibrate.h"
+#include "exec/run/run_calibrate.h"
 #include "exec/base/streams.h"
 #include "exec/quant/sharing.h"
 #include "networks/graph/acts.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_json.h"
 #include "networks/nets/builder.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/thread_comm.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "exec/data/weights/safetensors.h"
-#include "exec/run/gather.h"
+#include "exec/run/run_gather.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/plan/random_groups.h"
 #include "tests/support/plan/random_net.h"

@@ -1,6 +1,6 @@
 /* test_room.c - ranks have room if and only if what those of a node need together is no more than the least that one of
  * them sees free. */
-#include "exec/run/room.h"
+#include "exec/run/run_room.h"
 #include "base/rng.h"
 
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "exec/run/tuning.h"
+#include "exec/run/run_tuning.h"
 #include "base/rng.h"
 #include "tests/support/exec/thread_comm.h"
 

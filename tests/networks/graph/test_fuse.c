@@ -1,7 +1,7 @@
 /* test_fuse.c - the fusing pass and the shape rules, on small graphs written for them. */
 #include "networks/graph/fuse.h"
 #include "networks/graph/shape.h"
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

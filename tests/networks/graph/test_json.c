@@ -1,9 +1,9 @@
 /* test_json.c - graphs as JSON: the round trip changes nothing, and no text makes a graph that is not
  * one. */
-#include "networks/graph/check.h"
-#include "networks/graph/json.h"
-#include "networks/graph/resize.h"
-#include "networks/nets/act.h"
+#include "networks/graph/graph_check.h"
+#include "networks/graph/graph_json.h"
+#include "networks/graph/graph_resize.h"
+#include "networks/nets/net_act.h"
 #include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* test_operators.c - operators beyond those of torchvision's nets: shapes by the published formulas, what
  * does not belong together refused, parameters of what is built, and which networks can be trained. */
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 #include "networks/graph/shape.h"
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "plan/program/program.h"
 #include "base/rng.h"
 #include "plan/lower/lower.h"

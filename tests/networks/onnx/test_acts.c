@@ -1,7 +1,7 @@
 /* test_acts.c - activations from ONNX: as operators, and as the nodes that exporters write for them. One layer is
  * left, and it computes what the nodes say. */
 #include "networks/graph/acts.h"
-#include "networks/graph/check.h"
+#include "networks/graph/graph_check.h"
 #include "networks/onnx/onnx.h"
 #include "tests/support/onnx/onnx_write.h"
 #include "tests/support/onnx/plain_graph.h"

@@ -1,7 +1,7 @@
 /* test_faults.c - models with faults: messages that name the node and the fix, and bytes from strangers.
  */
 #include "networks/graph/fuse.h"
-#include "networks/graph/check.h"
+#include "networks/graph/graph_check.h"
 #include "tests/support/onnx/onnx_odd.h"
 
 #include <setjmp.h>

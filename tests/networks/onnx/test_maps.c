@@ -1,6 +1,6 @@
 /* test_maps.c - what exporters write to move, repeat and normalise maps computes what its definition says: each model is read, run
  * by the operators' definitions (plain_graph.h), and compared element by element with a formula over the image. */
-#include "networks/graph/check.h"
+#include "networks/graph/graph_check.h"
 #include "networks/onnx/model.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"

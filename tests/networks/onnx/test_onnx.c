@@ -1,9 +1,9 @@
 /* test_onnx.c - models written here: names, shapes at any size, rewrites that change nothing, messages, and
  * bytes from strangers. */
 #include "networks/graph/fuse.h"
-#include "networks/graph/check.h"
-#include "networks/graph/json.h"
-#include "networks/nets/act.h"
+#include "networks/graph/graph_check.h"
+#include "networks/graph/graph_json.h"
+#include "networks/nets/net_act.h"
 #include "networks/onnx/model.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"

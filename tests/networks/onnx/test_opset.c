@@ -1,7 +1,7 @@
 /* test_opset.c - what opsets 22 to 24 brought: which are read, and their operators that are layers (Attention's spellings:
  * test_tokens.c). */
-#include "networks/graph/check.h"
-#include "networks/nets/act.h"
+#include "networks/graph/graph_check.h"
+#include "networks/nets/net_act.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"
 

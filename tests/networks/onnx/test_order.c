@@ -1,5 +1,5 @@
 /* test_order.c - the order of a file's nodes: any of them is read, and computes the same; one that is topological stays. */
-#include "networks/graph/check.h"
+#include "networks/graph/graph_check.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,7 +1,7 @@
 /* test_resize.c - ONNX's Resize: modes, coordinates, scales and sizes of some axes, against its definition
  * (onnx/docs/Operators.md) in float64; what is not read is named. */
-#include "networks/graph/check.h"
-#include "networks/graph/resize.h"
+#include "networks/graph/graph_check.h"
+#include "networks/graph/graph_resize.h"
 #include "networks/onnx/onnx.h"
 #include "tests/support/onnx/onnx_write.h"
 #include "tests/support/onnx/plain_graph.h"

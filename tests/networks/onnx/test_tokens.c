@@ -1,8 +1,8 @@
 /* test_tokens.c - transformers from ONNX: however an exporter spells one, it is the built-in network, layer by layer and
  * number by number; and what is no transformer is refused at its node. */
-#include "networks/graph/check.h"
+#include "networks/graph/graph_check.h"
 #include "networks/graph/fuse.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_json.h"
 #include "networks/onnx/model.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/onnx_tokens.h"

@@ -1,7 +1,7 @@
 /* test_faults.c - programs with one seeded fault: every kind, in tiled, mirrored, replicated and
  * plain pipelines, is caught by code and rank; damage of any kind never makes the checker look out of bounds.
  */
-#include "plan/check/inside.h"
+#include "plan/check/check_inside.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/damage.h"

@@ -1,6 +1,6 @@
 /* test_seats.c - where a strategy's place puts its tiles, against the grid's geometry; that it moves no other bytes. */
 #include "plan/lower/lower.h"
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "networks/graph/deploy.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 #include "plan/program/program.h"
 #include "plan/lower/lower.h"

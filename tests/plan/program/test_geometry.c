@@ -1,7 +1,7 @@
 /* test_geometry.c - what every part of a stage holds: enough for its layers, computed no further than they
  * read; and with several layers per exchange, the depths, counts and redundant rows that
  * communication-avoiding halos have on paper. */
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "tests/support/plan/brute_tiles.h"
 #include "tests/support/plan/odd_net.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,6 +1,6 @@
 /* test_traffic.c - bytes between ranks as counted by hand, and seats against every other assignment to nodes. */
 #include "base/rng.h"
-#include "sim/place/traffic.h"
+#include "sim/place/place_traffic.h"
 #include "sim/search/evaluate.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_net.h"

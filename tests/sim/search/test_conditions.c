@@ -1,7 +1,7 @@
 /* test_conditions.c - what a prediction rests on is stored with it: the same strategy is predicted the same again,
  * to the last digit, whatever tables lie on the machine by then. */
-#include "costmodels/rows.h"
-#include "costmodels/stored.h"
+#include "costmodels/cost_rows.h"
+#include "costmodels/cost_stored.h"
 #include "sim/search/conditions.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/data_files.h"

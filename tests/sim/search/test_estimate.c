@@ -1,7 +1,7 @@
 /* test_estimate.c - what is known of a strategy before it is lowered, held against its program: bounds on time
  * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
 #include "networks/graph/deploy.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "sim/memory/eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/random_net.h"

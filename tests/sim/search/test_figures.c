@@ -1,6 +1,6 @@
 /* test_figures.c - what a jittering machine makes of a prediction. */
-#include "costmodels/rows.h"
-#include "sim/search/figures.h"
+#include "costmodels/cost_rows.h"
+#include "sim/search/search_figures.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>

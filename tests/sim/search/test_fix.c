@@ -1,7 +1,7 @@
 /* test_fix.c - every fix that is named works: read back from its text and put into strategy and options, it is
  * feasible with its buffers placed, in every kind of reject; where there is none, the text says so. */
 #include "base/units.h"
-#include "networks/graph/json.h"
+#include "networks/graph/graph_json.h"
 #include "sim/search/fix.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_deployed.h"

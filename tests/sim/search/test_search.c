@@ -1,7 +1,7 @@
 /* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
  * What it knows before lowering is in test_estimate.c, inference in tests/sim/search/test_infer.c. */
 #include "networks/graph/precision.h"
-#include "plan/memory/yardstick.h"
+#include "plan/memory/memory_yardstick.h"
 #include "sim/memory/eager.h"
 #include "sim/search/predict.h"
 #include "tests/support/plan/data_files.h"

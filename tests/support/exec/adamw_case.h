@@ -1,6 +1,6 @@
 /* adamw_case.h - AdamW by its publication, on a rig of one linear layer. */
-#ifndef TESTS_ADAMW_CASE_H
-#define TESTS_ADAMW_CASE_H
+#ifndef HP_TESTS_ADAMW_CASE_H
+#define HP_TESTS_ADAMW_CASE_H
 
 #include "tests/support/exec/one_layer.h"
 

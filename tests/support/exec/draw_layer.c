@@ -2,7 +2,7 @@
 #include "tests/support/exec/draw_layer.h"
 
 #include "networks/graph/acts.h"
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 
 /* --- drawing shapes --- */
 

@@ -1,6 +1,6 @@
 /* draw_layer.h - layers with drawn shapes, run on a device, and compared within a bound. */
-#ifndef TESTS_DRAW_LAYER_H
-#define TESTS_DRAW_LAYER_H
+#ifndef HP_TESTS_DRAW_LAYER_H
+#define HP_TESTS_DRAW_LAYER_H
 
 #include "tests/support/exec/one_layer.h"
 
@@ -23,7 +23,7 @@ int pick(uint64_t round, uint64_t *counter, int low, int high);
 void finish_window(draw *d);
 draw draw_conv(uint64_t round);
 
-/* Shapes the rule of plan/memory/device.h gives to Winograd, with odd sizes and every legal padding. */
+/* Shapes the rule of plan/memory/memory_device.h gives to Winograd, with odd sizes and every legal padding. */
 draw draw_winograd(uint64_t round);
 
 /* Windows that overlap, touch or leave gaps; every other one is U-Net's, kernel and stride 2. */

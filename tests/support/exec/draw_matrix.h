@@ -1,6 +1,6 @@
 /* draw_matrix.h - what tests of drawn convolutions and products count with. */
-#ifndef TESTS_DRAW_MATRIX_H
-#define TESTS_DRAW_MATRIX_H
+#ifndef HP_TESTS_DRAW_MATRIX_H
+#define HP_TESTS_DRAW_MATRIX_H
 
 #include "tests/support/exec/draw_layer.h"
 

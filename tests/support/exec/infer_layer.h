@@ -1,9 +1,9 @@
 /* infer_layer.h - one drawn layer of a deployed graph: stores, quantisation and constants drawn too, its
  * tensors whole, and run between any boxes of them. */
-#ifndef TESTS_INFER_LAYER_H
-#define TESTS_INFER_LAYER_H
+#ifndef HP_TESTS_INFER_LAYER_H
+#define HP_TESTS_INFER_LAYER_H
 
-#include "exec/device/infer/host.h"
+#include "exec/device/infer/infer_host.h"
 #include "exec/device/kernels/kernels.h"
 #include "tests/support/plan/single_layer.h"
 

@@ -1,11 +1,11 @@
 /* infer_matrix.h - one drawn matrix layer of a deployed graph: geometry, stores, quantisation, activation and
  * constants drawn, its tensors whole, and run between any boxes of them on any device. */
-#ifndef TESTS_INFER_MATRIX_H
-#define TESTS_INFER_MATRIX_H
+#ifndef HP_TESTS_INFER_MATRIX_H
+#define HP_TESTS_INFER_MATRIX_H
 
-#include "exec/device/cpu/matrix.h"
-#include "exec/device/ref/matrix.h"
-#include "plan/memory/device.h"
+#include "exec/device/cpu/cpu_matrix.h"
+#include "exec/device/ref/ref_matrix.h"
+#include "plan/memory/memory_device.h"
 #include "tests/support/exec/infer_layer.h"
 
 enum { ON_REF, ON_CPU };

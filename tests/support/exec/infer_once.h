@@ -1,6 +1,6 @@
 /* infer_once.h - runs a deployed network on one device, one rank, one image after another. */
-#ifndef TESTS_INFER_ONCE_H
-#define TESTS_INFER_ONCE_H
+#ifndef HP_TESTS_INFER_ONCE_H
+#define HP_TESTS_INFER_ONCE_H
 
 #include "exec/data/weights/constants.h"
 #include "exec/device/device.h"

@@ -1,7 +1,7 @@
 /* large_sums.c - sums over large maps on a device, against their definition in float64. */
 #include "tests/support/exec/large_sums.h"
 
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 
 /* Half the distance between two float32 numbers near 1: what one rounding may lose. */
 static const double unit = 0x1p-24;

@@ -1,8 +1,8 @@
 /* large_sums.h - sums over large maps on a device: their error must not grow with the number of terms. A float32 sum of n terms one
  * after another may be off by n units in the last place of the terms' absolute sum (Higham, "Accuracy and Stability of Numerical
  * Algorithms", section 4.2); here n is what a block has. Oracle: the definition in float64, each check its own loops. */
-#ifndef TESTS_LARGE_SUMS_H
-#define TESTS_LARGE_SUMS_H
+#ifndef HP_TESTS_LARGE_SUMS_H
+#define HP_TESTS_LARGE_SUMS_H
 
 #include "tests/support/exec/draw_layer.h"
 

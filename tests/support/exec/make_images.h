@@ -1,7 +1,7 @@
 /* make_images.h - PNG, JPEG and TIFF files written by the formats' own libraries, for the decoders to read
  * back. */
-#ifndef TESTS_MAKE_IMAGES_H
-#define TESTS_MAKE_IMAGES_H
+#ifndef HP_TESTS_MAKE_IMAGES_H
+#define HP_TESTS_MAKE_IMAGES_H
 
 #include <setjmp.h>
 #include <stdbool.h>

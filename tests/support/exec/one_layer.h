@@ -3,14 +3,14 @@
  *
  * Tensors 0..n_in-1 are inputs, tensor n_in the output. Values are drawn in float32 so that float64 and
  * float32 rigs hold the same numbers. */
-#ifndef TESTS_ONE_LAYER_H
-#define TESTS_ONE_LAYER_H
+#ifndef HP_TESTS_ONE_LAYER_H
+#define HP_TESTS_ONE_LAYER_H
 
 #include "exec/base/half.h"
 #include "exec/device/device.h"
 #include "base/arena.h"
 #include "base/rng.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 
 #include <stdlib.h>

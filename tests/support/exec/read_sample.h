@@ -1,8 +1,8 @@
 /* read_sample.h - a whole sample of a data set, or the box of one. */
-#ifndef TESTS_READ_SAMPLE_H
-#define TESTS_READ_SAMPLE_H
+#ifndef HP_TESTS_READ_SAMPLE_H
+#define HP_TESTS_READ_SAMPLE_H
 
-#include "exec/data/dataset/kind.h"
+#include "exec/data/dataset/dataset_kind.h"
 
 hp_box whole_image(const hp_dataset *d);
 

@@ -2,7 +2,7 @@
 #include "tests/support/exec/run_ranks.h"
 
 #include "exec/checkpoint/checkpoint.h"
-#include "exec/run/parts.h"
+#include "exec/run/run_parts.h"
 
 typedef struct ranks_rank {
     ranks_job *job;

@@ -3,7 +3,7 @@
 #define HP_TESTS_RUN_RANKS_H
 
 #include "exec/data/weights/constants.h"
-#include "exec/interp/interp.h"
+#include "exec/interp/exec_interp.h"
 #include "base/rng.h"
 #include "tests/support/exec/ranks_weights.h"
 #include "tests/support/exec/thread_comm.h"

@@ -1,7 +1,7 @@
 /* source_weights.h - a network's weights with true batch-norm statistics, in memory and in a file: what
  * folding and quantisation start from. */
-#ifndef TESTS_SOURCE_WEIGHTS_H
-#define TESTS_SOURCE_WEIGHTS_H
+#ifndef HP_TESTS_SOURCE_WEIGHTS_H
+#define HP_TESTS_SOURCE_WEIGHTS_H
 
 #include "exec/data/weights/weights.h"
 #include "base/rng.h"

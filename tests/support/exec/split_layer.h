@@ -1,7 +1,7 @@
 /* split_layer.h - a drawn layer cut into parts: random boxes of its output, the input each part needs, and
  * the numbers of the whole brought to the parts and back, element by element. */
-#ifndef TESTS_SPLIT_LAYER_H
-#define TESTS_SPLIT_LAYER_H
+#ifndef HP_TESTS_SPLIT_LAYER_H
+#define HP_TESTS_SPLIT_LAYER_H
 
 #include "tests/support/exec/draw_layer.h"
 

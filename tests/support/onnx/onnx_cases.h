@@ -1,12 +1,12 @@
 /* onnx_cases.h - runs the cases of ONNX's backend test suite (Debian: libonnx-testdata): a model, inputs and
  * the outputs that are expected. Inputs beside the image become constants of the model; which input is the
  * image is tried in turn. */
-#ifndef TESTS_ONNX_CASES_H
-#define TESTS_ONNX_CASES_H
+#ifndef HP_TESTS_ONNX_CASES_H
+#define HP_TESTS_ONNX_CASES_H
 
-#include "networks/graph/check.h"
+#include "networks/graph/graph_check.h"
 #include "networks/onnx/onnx.h"
-#include "networks/onnx/file.h"
+#include "networks/onnx/onnx_file.h"
 #include "plan/tiles/tile.h"
 #include "tests/support/onnx/onnx_write.h"
 

@@ -1,7 +1,7 @@
 /* onnx_int8_model.h - drawn quantised networks: their integers by the operators' definitions, in float64, and
  * the same as ONNX, in either form. */
-#ifndef TESTS_ONNX_INT8_MODEL_H
-#define TESTS_ONNX_INT8_MODEL_H
+#ifndef HP_TESTS_ONNX_INT8_MODEL_H
+#define HP_TESTS_ONNX_INT8_MODEL_H
 
 #include "base/rng.h"
 #include "tests/support/onnx/onnx_write.h"

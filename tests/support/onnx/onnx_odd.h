@@ -1,7 +1,7 @@
 /* onnx_odd.h - a small model with some of everything: an open size, hard swish in four nodes, scales before
  * and after convolutions, a gate, a resize. */
-#ifndef TESTS_ONNX_ODD_H
-#define TESTS_ONNX_ODD_H
+#ifndef HP_TESTS_ONNX_ODD_H
+#define HP_TESTS_ONNX_ODD_H
 
 #include "base/rng.h"
 #include "networks/onnx/onnx.h"

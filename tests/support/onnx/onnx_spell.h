@@ -1,6 +1,6 @@
 /* onnx_spell.h - what the files that write transformers share: nodes and constants with names that are made up. */
-#ifndef TESTS_ONNX_SPELL_H
-#define TESTS_ONNX_SPELL_H
+#ifndef HP_TESTS_ONNX_SPELL_H
+#define HP_TESTS_ONNX_SPELL_H
 
 #include "tests/support/onnx/onnx_tokens.h"
 

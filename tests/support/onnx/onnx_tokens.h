@@ -1,6 +1,6 @@
 /* onnx_tokens.h - writes vit: and gpt: networks (networks/nets), and small Swins, as ONNX, in the ways exporters spell them. */
-#ifndef TESTS_ONNX_TOKENS_H
-#define TESTS_ONNX_TOKENS_H
+#ifndef HP_TESTS_ONNX_TOKENS_H
+#define HP_TESTS_ONNX_TOKENS_H
 
 #include "networks/graph/graph.h"
 #include "tests/support/onnx/onnx_write.h"

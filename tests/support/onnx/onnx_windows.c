@@ -1,6 +1,6 @@
 /* onnx_windows.c - writes attention in shifted windows and merged pixels as torchvision's Swin is exported. */
 #include "networks/graph/fuse.h"
-#include "networks/nets/tokens.h"
+#include "networks/nets/net_tokens.h"
 #include "tests/support/onnx/onnx_spell.h"
 
 #include <math.h>

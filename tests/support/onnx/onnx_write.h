@@ -1,6 +1,6 @@
 /* onnx_write.h - ONNX models written in a test, piece by piece. Everything lives in the arena. */
-#ifndef TESTS_ONNX_WRITE_H
-#define TESTS_ONNX_WRITE_H
+#ifndef HP_TESTS_ONNX_WRITE_H
+#define HP_TESTS_ONNX_WRITE_H
 
 #include "base/arena.h"
 

@@ -1,6 +1,6 @@
 /* plain_graph.c - a network computed from the operators' definitions, one sample, in double. */
 #include "tests/support/onnx/plain_graph.h"
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 #include "tests/support/plan/exact_activation.h"
 
 static double plain_at(const plain *p, int tensor, int64_t y, int64_t x, int64_t c) {

@@ -1,7 +1,7 @@
 /* plain_graph.h - a network computed from the operators' definitions, one sample, in double: the oracle for
  * graphs that no built-in network has. Slow. Tensors are (H, W, C); parameters as graph.h lays them out. */
-#ifndef TESTS_PLAIN_GRAPH_H
-#define TESTS_PLAIN_GRAPH_H
+#ifndef HP_TESTS_PLAIN_GRAPH_H
+#define HP_TESTS_PLAIN_GRAPH_H
 
 #include "base/arena.h"
 #include "networks/graph/graph.h"

@@ -1,7 +1,7 @@
 /* brute_tiles.c - which inputs every output of a layer reads, written down from the layers' definitions as PyTorch has them (torch.nn. */
 #include "tests/support/plan/brute_tiles.h"
 
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 
 typedef struct tap_call {
     const hp_graph *g;

@@ -1,6 +1,6 @@
 /* data_files.h - a scratch folder for a test, and files with given bytes in it. */
-#ifndef TESTS_DATA_FILES_H
-#define TESTS_DATA_FILES_H
+#ifndef HP_TESTS_DATA_FILES_H
+#define HP_TESTS_DATA_FILES_H
 
 #include <fts.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* random_deployed.c - random networks with the operators that only inference has (resizing, products, scales, softmax, gates of a pooled vector, grouped transposed convolutions) and with tensors that are read twice, later again, or across the whole network. */
 #include "tests/support/plan/random_deployed.h"
 
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 
 typedef int block_fn(hp_builder *b, dice *d, int x);
 

@@ -2,7 +2,7 @@
 #include "tests/support/plan/random_net.h"
 
 #include "plan/codec/codecs.h"
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 
 int roll(dice *d, int low, int high) { /* inclusive */
     return low + (int)hp_rng_below(d->seed, 77, d->n++, (uint64_t)(high - low + 1));

@@ -1,8 +1,8 @@
 /* random_tokens.c - random small transformers, and networks of gathers, reductions and group norms; see random_tokens.h. */
 #include "tests/support/plan/random_tokens.h"
 
-#include "networks/graph/gather.h"
-#include "networks/nets/act.h"
+#include "networks/graph/graph_gather.h"
+#include "networks/nets/net_act.h"
 
 static int normed(hp_builder *b, dice *d, int x) {
     return coin(d) ? hp_build_layernorm(b, x, "norm") : hp_build_rmsnorm(b, x, "norm");

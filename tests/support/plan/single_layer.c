@@ -1,7 +1,7 @@
 /* single_layer.c - a network of one random layer. */
 #include "tests/support/plan/single_layer.h"
 
-#include "networks/graph/gather.h"
+#include "networks/graph/graph_gather.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

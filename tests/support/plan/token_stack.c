@@ -2,8 +2,8 @@
 #include "tests/support/plan/token_stack.h"
 
 #include "networks/graph/fuse.h"
-#include "networks/nets/act.h"
-#include "networks/nets/tokens.h"
+#include "networks/nets/net_act.h"
+#include "networks/nets/net_tokens.h"
 
 #include <stdio.h>
 

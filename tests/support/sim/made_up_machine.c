@@ -1,7 +1,7 @@
 /* made_up_machine.c - a machine whose every shape class has a rate of its own. */
 #include "tests/support/sim/made_up_machine.h"
 
-#include "plan/lower/placement.h"
+#include "plan/lower/lower_placement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

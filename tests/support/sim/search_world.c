@@ -1,7 +1,7 @@
 /* search_world.c - a network, a machine and its costs, and a search over all strategies for them. */
 #include "tests/support/sim/search_world.h"
 
-#include "costmodels/rows.h"
+#include "costmodels/cost_rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

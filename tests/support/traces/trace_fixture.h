@@ -4,8 +4,8 @@
  * Two roles with the same seven tasks. The compute tasks of a rank follow each other without gaps from the
  * start of the iteration; send, recv and all-reduce start with it and overlap them. Iterations are one second
  * apart. */
-#ifndef HP_TRACE_FIXTURE_H
-#define HP_TRACE_FIXTURE_H
+#ifndef HP_TESTS_TRACE_FIXTURE_H
+#define HP_TESTS_TRACE_FIXTURE_H
 
 #include "traces/trace.h"
 

@@ -1,7 +1,7 @@
 /* test_check.c - the gate's promise: equal runs pass, slower runs fail, in how many of the draws. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
-#include "traces/check/check.h"
+#include "traces/check/trace_check.h"
 #include "traces/check/compare.h"
 #include "tests/support/plan/law_cases.h"
 

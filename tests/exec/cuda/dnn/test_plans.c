@@ -5,7 +5,7 @@
  * HPLAN_CUDA_PLANS=compile compiles what cuDNN compiles at run time, too (minutes); HPLAN_CUDA_PLANS_EACH=N tries one problem
  * in N, whatever the tier; HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
 #include "networks/graph/acts.h"
-#include "plan/memory/device.h"
+#include "plan/memory/memory_device.h"
 #include "tests/support/dnn/described_dnn.h"
 #include "tests/support/plan/law_cases.h"
 

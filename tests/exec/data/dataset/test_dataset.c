@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "exec/data/dataset/loader.h"
-#include "exec/data/dataset/shuffle.h"
+#include "exec/data/dataset/dataset_shuffle.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/read_sample.h"
 

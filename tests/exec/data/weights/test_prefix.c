@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "exec/data/weights/safetensors.h"
-#include "exec/data/weights/stored.h"
+#include "exec/data/weights/weights_stored.h"
 #include "tests/support/plan/data_files.h"
 
 static hp_graph *build(hp_arena *a, const char *net) {

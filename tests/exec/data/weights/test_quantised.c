@@ -5,7 +5,7 @@
 
 #include "tests/support/exec/source_weights.h"
 #include "exec/data/weights/quantised.h"
-#include "networks/nets/act.h"
+#include "networks/nets/net_act.h"
 #include "tests/support/plan/data_files.h"
 
 static const hp_quantised_info info = {.net = "some net",

@@ -1,0 +1,13 @@
+/* show_places.h - where two runs were made: times of different machines are not comparable, and that is said. */
+#ifndef HP_SHOW_PLACES_H
+#define HP_SHOW_PLACES_H
+
+#include "cli/cli.h"
+#include "traces/query.h"
+
+/* A note on stderr where both are measured, on different hosts or processors; `a` and `b` name the sides. */
+void places_note(const hp_trace *a, const char *name_a, const hp_trace *b, const char *name_b);
+/* {"host": …, "processor": …}; null where nothing was measured. */
+json_t *places_json(const hp_trace *t);
+
+#endif

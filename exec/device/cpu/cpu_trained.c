@@ -1,0 +1,26 @@
+/* cpu_trained.c - layers of deployed graphs that run as in training, float32: on a device of training without tasks. */
+#include "exec/device/cpu/cpu_train.h"
+#include "exec/device/cpu/cpu_trained.h"
+
+static hp_status run(void *self, const hp_bound *b, hp_error *err) {
+    if (b->out_elems == 0) return HP_OK;
+    return hp_cpu_forward(b->layer)(self, b, NULL, err);
+}
+
+/* Tables are a layer's, whatever its tasks are. */
+static hp_device *trainer(hp_infer *in) {
+    if (in->shared) return in->shared;
+    hp_device *d = HP_NEW(in->arena, hp_device, 1);
+    *d = (hp_device){.config = *in->config, .arena = in->arena, .kernels = hp_kernels_pick()->f32};
+    d->turns = HP_NEW(in->arena, float *, in->config->graph->n_layer);
+    in->shared = d;
+    return d;
+}
+
+hp_status hp_cpu_prepare_trained(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err) {
+    hp_device *d = trainer(in);
+    if (b->layer->op == HP_ATTENTION) HP_TRY(hp_cpu_attention_prepare(d, b, err));
+    *k = (hp_infer_kernel){run, d,
+                           hp_arena_printf(in->arena, "own %s f32", hp_layer_infos[b->layer->op].name)};
+    return HP_OK;
+}

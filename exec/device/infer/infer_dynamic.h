@@ -1,0 +1,39 @@
+/* infer_dynamic.h - matrix layers that quantise their input at run time, sample by sample, as ONNX's
+ * DynamicQuantizeLinear does:
+ *
+ *     lo = min(0, min x), hi = max(0, max x), scale = (hi - lo) / 255 (1 where that is 0),
+ *     zero = sat(rint(-lo / scale)), q = sat(rint(x / scale) + zero)
+ *
+ * in float32, on every device. What follows is a quantised layer with a real output. A sample with a number
+ * that is not finite, or a range that is none, has no scale: all its outputs are NaN. */
+#ifndef HP_INFER_DYNAMIC_H
+#define HP_INFER_DYNAMIC_H
+
+#include "exec/device/infer/infer_loops.h"
+#include "plan/memory/panels.h"
+
+typedef struct hp_dynamic {
+    float scale; /* NaN: there is none */
+    int32_t zero;
+} hp_dynamic;
+
+/* Of the least and the greatest of a sample's numbers and 0. */
+hp_dynamic hp_dynamic_of(float lo, float hi);
+
+/* Where a layer's sample in hand lies in the scratch, and its terms. */
+typedef struct hp_dynamic_places {
+    const hp_infer_loops *loops;
+    const float *weight_scale; /* per output, of the pack */
+    float *scale;              /* the same times the sample's */
+    uint8_t *map;
+    int64_t elems, outs;
+} hp_dynamic_places;
+
+hp_dynamic_places hp_dynamic_places_of(const hp_panels *p, const hp_panels_places *at, const hp_bound *b,
+                                       const hp_infer_loops *loops);
+/* Quantises sample `n` of the input, fills `scale`. Returns the zero point. */
+int32_t hp_dynamic_sample(const hp_dynamic_places *d, const hp_bound *b, int64_t n);
+/* The task of that sample alone, from bytes. */
+hp_bound hp_dynamic_bound(const hp_dynamic_places *d, const hp_bound *b, int64_t n);
+
+#endif

@@ -1,0 +1,30 @@
+/* trace_export.h - exports a trace to other viewers' formats. Every text is escaped for its format; an output file
+ * is complete or absent. */
+#ifndef HP_TRACE_EXPORT_H
+#define HP_TRACE_EXPORT_H
+
+#include "traces/query.h"
+
+typedef struct hp_export_counter { /* a counter over time */
+    const char *name;
+    hp_trace_value *value;
+    int64_t n;
+} hp_export_counter;
+
+/* Chrome trace JSON (chrome://tracing, Perfetto): pid = rank, tid = queue kind and lane, complete events that
+ * never overlap on a track; microseconds from the trace's first span. Counters are "C" events of their rank.
+ * Format: "Trace Event Format", Chromium project. Errors: HP_ECREATE, HP_EIO. */
+hp_status hp_export_chrome(hp_arena *arena, const hp_trace *t, const hp_export_counter *counters,
+                           int n_counter, const char *path, hp_error *err);
+
+/* One line per span: rank, role, task, iter, phase, kind, label, t0_s, t1_s, bytes. Errors: HP_ECREATE,
+ * HP_EIO. */
+hp_status hp_export_csv(const hp_trace *t, const char *path, hp_error *err);
+
+/* SQLite with the tables of `nsys export --type sqlite` that queries use most: StringIds, NVTX_EVENTS (all
+ * tasks), CUPTI_ACTIVITY_KIND_KERNEL (compute tasks), CUPTI_ACTIVITY_KIND_MEMCPY (moves between ranks).
+ * deviceId = rank, streamId = queue kind; globalTid as nsys packs it: pid * 2^24 + tid. Errors: HP_ECREATE,
+ * HP_EIO. */
+hp_status hp_export_nsys(hp_arena *arena, const hp_trace *t, const char *path, hp_error *err);
+
+#endif
