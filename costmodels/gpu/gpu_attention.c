@@ -16,7 +16,7 @@ static double up_to(double n, double multiple) {
     return multiple * ceil(n / multiple);
 }
 
-static blocks cut_into(const hp_attend *a, const hp_attend_shape *s, double rows, double penalty) {
+static blocks cut_into(const hp_attend_rates *a, const hp_attend_shape *s, double rows, double penalty) {
     const double n = ceil(s->queries / rows) * s->groups, waves = ceil(n / a->units);
     const double keys = s->causal ? s->keys + rows / 2 : up_to(s->keys, KEYS);
     const double score = 2 * s->products * up_to(s->channels, CHANNELS) + a->softmax;
@@ -24,7 +24,7 @@ static blocks cut_into(const hp_attend *a, const hp_attend_shape *s, double rows
                     waves * a->units * rows * (keys + a->fill) * score / (a->flops_per_s * penalty)};
 }
 
-static blocks best_blocks(const hp_attend *a, const hp_attend_shape *s) {
+static blocks best_blocks(const hp_attend_rates *a, const hp_attend_shape *s) {
     blocks best = {0, INFINITY};
     const int halvings = hp_halvings(a->rows, LEAST_ROWS);
     for (int i = 0; i <= halvings; i++) {
@@ -34,10 +34,10 @@ static blocks best_blocks(const hp_attend *a, const hp_attend_shape *s) {
     return best;
 }
 
-double hp_attend_seconds(const hp_attend *a, const hp_attend_shape *s) {
+double hp_attend_seconds(const hp_attend_rates *a, const hp_attend_shape *s) {
     return best_blocks(a, s).seconds;
 }
 
-double hp_attend_busy(const hp_attend *a, const hp_attend_shape *s) {
+double hp_attend_busy(const hp_attend_rates *a, const hp_attend_shape *s) {
     return best_blocks(a, s).busy;
 }

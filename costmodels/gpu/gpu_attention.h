@@ -5,14 +5,14 @@
 
 #include <stdbool.h>
 
-typedef struct hp_attend {
+typedef struct hp_attend_rates {
     double rows;        /* queries of the largest block */
     double penalty;     /* rate of a block of half as many */
     double fill;        /* keys that could be gone over while a block starts and ends */
     double softmax;     /* operations that a score takes the time of, beside those of its products */
     double units;       /* multiprocessors */
     double flops_per_s; /* of the device */
-} hp_attend;
+} hp_attend_rates;
 
 typedef struct hp_attend_shape {
     double queries;  /* of a head of a sample; of a window */
@@ -24,8 +24,8 @@ typedef struct hp_attend_shape {
 } hp_attend_shape;
 
 /* Seconds of the arithmetic with the block that suits it best: no less than the products take at the device's rate. */
-double hp_attend_seconds(const hp_attend *a, const hp_attend_shape *s);
+double hp_attend_seconds(const hp_attend_rates *a, const hp_attend_shape *s);
 /* Part of the multiprocessors that have work then. */
-double hp_attend_busy(const hp_attend *a, const hp_attend_shape *s);
+double hp_attend_busy(const hp_attend_rates *a, const hp_attend_shape *s);
 
 #endif

@@ -61,14 +61,14 @@ static double product_seconds(const hp_library_kernel *k, const hp_machine *m, c
     return hp_kernel_seconds(&kernel, hp_tiling_seconds(&tiling, w->rows, w->cols, w->depth), memory_s);
 }
 
-static hp_attend attend_of(const hp_library_kernel *k) {
+static hp_attend_rates attend_of(const hp_library_kernel *k) {
     const double *y = k->row->y;
-    return (hp_attend){.rows = y[HP_ATTEND_ROWS],
-                       .penalty = y[HP_ATTEND_PENALTY],
-                       .fill = y[HP_ATTEND_FILL],
-                       .softmax = y[HP_ATTEND_SOFTMAX],
-                       .units = k->units,
-                       .flops_per_s = k->peak * y[HP_ATTEND_FLOPS]};
+    return (hp_attend_rates){.rows = y[HP_ATTEND_ROWS],
+                             .penalty = y[HP_ATTEND_PENALTY],
+                             .fill = y[HP_ATTEND_FILL],
+                             .softmax = y[HP_ATTEND_SOFTMAX],
+                             .units = k->units,
+                             .flops_per_s = k->peak * y[HP_ATTEND_FLOPS]};
 }
 
 static hp_attend_shape shape_of(const hp_work *w) {
@@ -86,7 +86,7 @@ static double attention_seconds(const hp_library_kernel *k, const hp_machine *m,
     const hp_kernel kernel = {y[HP_ATTEND_LAUNCH], y[HP_ATTEND_POWER],
                               m->device.bytes_per_s * y[HP_ATTEND_BYTES], y[HP_ATTEND_CACHE],
                               y[HP_ATTEND_CACHED]};
-    const hp_attend attend = attend_of(k);
+    const hp_attend_rates attend = attend_of(k);
     const hp_attend_shape shape = shape_of(w);
     return hp_kernel_seconds(&kernel, hp_attend_seconds(&attend, &shape),
                              moved * hp_kernel_maps_s(&kernel, w->bytes));
@@ -100,7 +100,7 @@ double hp_library_kernel_seconds(const hp_library_kernel *k, const hp_machine *m
 double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w, double *launch_s) {
     *launch_s = k->row->y[k->row->kind == HP_ROW_ATTEND ? (int)HP_ATTEND_LAUNCH : (int)HP_TILE_LAUNCH];
     if (k->row->kind == HP_ROW_ATTEND) {
-        const hp_attend attend = attend_of(k);
+        const hp_attend_rates attend = attend_of(k);
         const hp_attend_shape shape = shape_of(w);
         return hp_attend_busy(&attend, &shape);
     }

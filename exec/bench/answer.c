@@ -85,8 +85,8 @@ static json_t *times_of(const double *all, int ranks, int64_t n, int64_t turns, 
                      turns_of(all, ranks, n, turns, last), "wrong", whole(wrong));
 }
 
-static json_t *line_of(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int mode,
-                       json_t *out, json_t *in) {
+static json_t *line_of(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int mode, json_t *out,
+                       json_t *in) {
     const bool chosen = s->algorithm != HP_ALGORITHM_LIBRARY;
     json_t *row = json_pack("{s:I, s:I}", "bytes", (json_int_t)(count * hp_dtype_bytes(room->setup->dtype)),
                             "count", (json_int_t)count);
@@ -111,7 +111,7 @@ static hp_status sum_wrong(const hp_bench_room *room, const hp_bench_row *row, d
     return hp_yard_wait(room->w, &op, err);
 }
 
-static hp_status print_mode(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int mode,
+static hp_status print_mode(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int mode,
                             const hp_bench_row *row, const double wrong[HP_BENCH_PLACES], double *all,
                             hp_error *err) {
     const int64_t turns = room->setup->r->turns, n = hp_bench_samples(room->setup->r, mode);
@@ -128,7 +128,7 @@ static hp_status print_mode(const hp_bench_room *room, const hp_bench_series *s,
     return status;
 }
 
-hp_status hp_bench_print_row(const hp_bench_room *room, const hp_bench_series *s, int64_t count,
+hp_status hp_bench_print_row(const hp_bench_room *room, const hp_bench_run *s, int64_t count,
                              const hp_bench_row *row, hp_error *err) {
     double wrong[HP_BENCH_PLACES];
     HP_TRY(sum_wrong(room, row, wrong, err));

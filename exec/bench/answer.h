@@ -19,7 +19,7 @@ hp_status hp_bench_print(json_t *o, hp_error *err);
 hp_status hp_bench_print_start(const hp_yard_waiter *w, hp_error *err);
 hp_status hp_bench_print_progress(const hp_yard_waiter *w, int64_t done, int64_t of, hp_error *err);
 /* A row's times in each mode. Collective: over all ranks. Errors: as hp_yard_wait; HP_EIO. */
-hp_status hp_bench_print_row(const hp_bench_room *room, const hp_bench_series *s, int64_t count,
+hp_status hp_bench_print_row(const hp_bench_room *room, const hp_bench_run *s, int64_t count,
                              const hp_bench_row *row, hp_error *err);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct bench {
 
 /* The series of one operation, and their rows: [series * n_count + size]. */
 typedef struct operation {
-    const hp_bench_series *series;
+    const hp_bench_run *series;
     int n_series, n_count;
     int64_t count[HP_BENCH_MOST_SIZES];
     hp_bench_row *row;
@@ -24,7 +24,7 @@ typedef struct operation {
 
 static operation open_operation(const bench *b, int first) {
     const hp_bench_request *r = b->setup.r;
-    const hp_bench_series *series = &b->setup.series[first];
+    const hp_bench_run *series = &b->setup.series[first];
     operation o = {.series = series};
     while (first + o.n_series < b->setup.n_series && series[o.n_series].what == series->what) o.n_series++;
     o.n_count = hp_bench_counts(&b->setup, series->what, o.count);

@@ -19,7 +19,7 @@ static int find_op(const char *name) {
 }
 
 /* "allreduce:own.ring" */
-static hp_status parse_series(char *word, hp_bench_series *s, hp_error *err) {
+static hp_status parse_series(char *word, hp_bench_run *s, hp_error *err) {
     char copy[64], *backend = strchr(word, ':'), *algorithm = strchr(word, '.');
     snprintf(copy, sizeof copy, "%s", word);
     if (backend) *backend++ = 0;

@@ -7,10 +7,10 @@
 enum { HP_BENCH_SENDRECV = HP_COLLECTIVES /* to the next rank, from the one before */ };
 enum { HP_BENCH_MOST_SERIES = 128, HP_BENCH_MOST_SIZES = 64 };
 
-typedef struct hp_bench_series {
+typedef struct hp_bench_run {
     int32_t what; /* hp_collective, or HP_BENCH_SENDRECV */
     int32_t backend, algorithm;
-} hp_bench_series;
+} hp_bench_run;
 
 typedef struct hp_bench_setup {
     const hp_bench_request *r;
@@ -18,7 +18,7 @@ typedef struct hp_bench_setup {
     hp_reduction reduction;
     int ranks;
     int n_series;
-    hp_bench_series series[HP_BENCH_MOST_SERIES]; /* those of an operation follow each other */
+    hp_bench_run series[HP_BENCH_MOST_SERIES]; /* those of an operation follow each other */
 } hp_bench_setup;
 
 /* Errors: HP_EUSAGE. */

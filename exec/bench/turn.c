@@ -23,7 +23,7 @@ typedef struct call {
     size_t bytes;
 } call;
 
-static call collective(const hp_bench_room *room, const hp_bench_series *s, int64_t count, bool out) {
+static call collective(const hp_bench_room *room, const hp_bench_run *s, int64_t count, bool out) {
     const bool barrier = s->what == HP_COLLECTIVE_BARRIER;
     const hp_bench_memory *at = hp_bench_memory_of(room, s->backend);
     return (call){.op = {{.kind = HP_COMM_COLLECTIVE,
@@ -42,7 +42,7 @@ static call collective(const hp_bench_room *room, const hp_bench_series *s, int6
 }
 
 /* In place, what is sent is put aside first, as what arrives takes its place. */
-static call sendrecv(const hp_bench_room *room, const hp_bench_series *s, int64_t count, bool out) {
+static call sendrecv(const hp_bench_room *room, const hp_bench_run *s, int64_t count, bool out) {
     const int n = room->setup->ranks, me = room->w->comm->rank;
     const hp_bench_memory *at = hp_bench_memory_of(room, s->backend);
     const hp_comm_op message = {
@@ -61,7 +61,7 @@ static call sendrecv(const hp_bench_room *room, const hp_bench_series *s, int64_
     return c;
 }
 
-static call call_of(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place) {
+static call call_of(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int place) {
     const bool out = place == HP_BENCH_OUT_OF_PLACE;
     return s->what == HP_BENCH_SENDRECV ? sendrecv(room, s, count, out) : collective(room, s, count, out);
 }
@@ -129,7 +129,7 @@ static hp_status check_barrier(const hp_bench_room *room, const call *c, double 
     return HP_OK;
 }
 
-hp_status hp_bench_check(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place,
+hp_status hp_bench_check(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int place,
                          double *wrong, hp_error *err) {
     const call c = call_of(room, s, count, place);
     if (s->what == HP_COLLECTIVE_BARRIER) return check_barrier(room, &c, wrong, err);
@@ -169,8 +169,8 @@ static hp_status time_barriered(const hp_bench_room *room, const call *c, double
     return HP_OK;
 }
 
-hp_status hp_bench_turn(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place,
-                        int mode, double *sample, hp_error *err) {
+hp_status hp_bench_turn(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int place, int mode,
+                        double *sample, hp_error *err) {
     static hp_status (*const timers[HP_BENCH_MODES])(const hp_bench_room *, const call *, double *,
                                                      hp_error *) = {time_pipelined, time_barriered};
     const call c = call_of(room, s, count, place);

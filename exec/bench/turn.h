@@ -35,11 +35,11 @@ static inline const hp_bench_memory *hp_bench_memory_of(const hp_bench_room *roo
 
 /* Does the operation once. *wrong: elements that are not what they must be, of this rank; of a barrier 1 if this rank left
  * it before the last had come, NaN where clocks cannot tell. Errors: as hp_yard_wait. */
-hp_status hp_bench_check(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place,
+hp_status hp_bench_check(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int place,
                          double *wrong, hp_error *err);
 
 /* A turn: warms up, then times iterations. sample: of the pipelined mode one, the time of all iterations divided by their number; else one of each iteration. */
-hp_status hp_bench_turn(const hp_bench_room *room, const hp_bench_series *s, int64_t count, int place,
-                        int mode, double *sample, hp_error *err);
+hp_status hp_bench_turn(const hp_bench_room *room, const hp_bench_run *s, int64_t count, int place, int mode,
+                        double *sample, hp_error *err);
 
 #endif

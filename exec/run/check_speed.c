@@ -33,7 +33,7 @@ static hp_status print(json_t *answer, int ranks, hp_error *err) {
 }
 
 hp_status hp_check_speed(const hp_exec_options *options, const hp_yard_waiter *w, hp_error *err) {
-    hp_bound bound;
+    hp_bound_cores bound;
     json_t *answer = NULL;
     HP_TRY(hp_bind_rank(w->comm, (int)options->threads, options->bind, &bound, err));
     hp_yard_survey *survey = hp_yard_survey_open(w);

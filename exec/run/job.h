@@ -63,7 +63,7 @@ typedef struct hp_job {
     hp_arena *memory;      /* memory of the plan */
     hp_plan plan;
     int32_t role, replica;
-    hp_bound bound;
+    hp_bound_cores bound;
     const hp_device_ops *ops;
     hp_quota quota; /* --quota */
     hp_memory device_memory;

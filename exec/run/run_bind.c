@@ -89,7 +89,7 @@ static hp_status find_peers(hp_comm *comm, double pool, int *index, int *ranks, 
     return s;
 }
 
-hp_status hp_bind_rank(hp_comm *comm, int threads, bool bind, hp_bound *bound, hp_error *err) {
+hp_status hp_bind_rank(hp_comm *comm, int threads, bool bind, hp_bound_cores *bound, hp_error *err) {
     cores c;
     hp_here here;
     int index, ranks;
@@ -97,8 +97,8 @@ hp_status hp_bind_rank(hp_comm *comm, int threads, bool bind, hp_bound *bound, h
     /* with the affinity as it is; a quota may allow fewer cores than it */
     const int usable = hp_here_read(&hp_here_system, &here, NULL) == HP_OK ? here.cores : 1;
     const hp_status s = find_peers(comm, pool_of(&c), &index, &ranks, err);
-    *bound = (hp_bound){.cores = ranks > 0 && usable > ranks ? usable / ranks : 1,
-                        .crowded = (int64_t)ranks * threads > usable};
+    *bound = (hp_bound_cores){.cores = ranks > 0 && usable > ranks ? usable / ranks : 1,
+                              .crowded = (int64_t)ranks * threads > usable};
     if (s == HP_OK && open && bind && (int64_t)ranks * threads <= c.n)
         bind_to(&c, hp_bind_share(c.numa, c.n, index, ranks, threads));
     close_cores(&c);

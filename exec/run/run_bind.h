@@ -16,13 +16,13 @@ typedef struct hp_share {
  * where its part of one is that large. numa: of each core, cores of a node in a row. ranks * threads <= cores. */
 hp_share hp_bind_share(const int32_t *numa, int cores, int index, int ranks, int threads);
 
-typedef struct hp_bound { /* what a rank has of its node's processors */
-    int cores;            /* its part of those that all may use, at least 1 */
-    bool crowded;         /* ranks share cores and must give them away while they wait */
-} hp_bound;
+typedef struct hp_bound_cores { /* what a rank has of its node's processors */
+    int cores;                  /* its part of those that all may use, at least 1 */
+    bool crowded;               /* ranks share cores and must give them away while they wait */
+} hp_bound_cores;
 
 /* Binds this thread, and those it starts from now on, to its share, if `bind` and if all ranks' threads have a core.
  * Collective: over all ranks. Errors: HP_ESTALL. */
-hp_status hp_bind_rank(hp_comm *comm, int threads, bool bind, hp_bound *bound, hp_error *err);
+hp_status hp_bind_rank(hp_comm *comm, int threads, bool bind, hp_bound_cores *bound, hp_error *err);
 
 #endif

@@ -282,7 +282,7 @@ static void sample_sent(const hp_job *j) {
 }
 
 static void report_slide(const hp_job *j, hp_report_final *f) {
-    const hp_verdict v = hp_votes_verdict(j->sink.votes);
+    const hp_vote v = hp_votes_verdict(j->sink.votes);
     f->has_slide = true;
     f->patches = v.patches;
     f->mean_class = v.mean_class;

@@ -313,7 +313,7 @@ static void close_to(double a, double b) {
 /* Blocks of 128 queries on 100 multiprocessors, 64 channels, no end and no beginning: 100 blocks are one wave, 101 two. */
 static void attention_goes_in_waves(void **state) {
     (void)state;
-    const hp_attend a = {.rows = 128, .penalty = 0.01, .units = 100, .flops_per_s = 1e12};
+    const hp_attend_rates a = {.rows = 128, .penalty = 0.01, .units = 100, .flops_per_s = 1e12};
     const hp_attend_shape whole = {
         .queries = 1280, .keys = 1280, .channels = 64, .groups = 10, .products = 2};
     const double peak_s = 4. * 1280 * 1280 * 64 * 10 / 1e12;

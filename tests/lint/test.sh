@@ -22,7 +22,7 @@ write_tree() {
 | folder | question | may include |
 |---|---|---|
 | `base/` | status | sqlite3 |
-| `plan/` | what | base |
+| `networks/` | what | base |
 | `plots/` | pictures | base |
 | `cli/` | commands | all |
 
@@ -40,10 +40,13 @@ hp_folder(plots SEES networks/graph)
 END
   cat >base/status.h <<'END'
 /* status.h - see graph.c and networks/graph/. */
+#ifndef HP_STATUS_H
+#define HP_STATUS_H
 typedef enum hp_status {
   HP_OK = 0,
   HP_EREQUEUE = 75, /* please requeue */
 } hp_status;
+#endif
 END
   mkdir -p docs machines costmodels traces
   printf 'const char hp_db_schema[] = "CREATE TABLE meta(key TEXT, value TEXT, PRIMARY KEY(key)) STRICT;";\n' \
@@ -104,10 +107,17 @@ finds() {
 write_tree
 "$lint" --root "$tree" --all >out 2>err || complain "the tree without violations: $(cat out err)"
 
-seq 501 >plan/long.def
-finds limits 'plan/long.def: 501 lines'
+seq 501 >base/long.def
+finds limits 'base/long.def: 501 lines'
 for i in $(seq 41); do : >"plots/$i.txt"; done
 finds limits 'plots/: 42 files'
+
+printf '#ifndef HP_STATUS_H\n#endif\n' >plots/status.h
+finds names 'plots/status.h: base/status.h has the name'
+printf '#ifndef HP_PLOT\n#endif\n' >plots/plot.h
+finds names 'plots/plot.h: the guard is HP_PLOT, not HP_PLOT_H'
+printf '#ifndef HP_PLOT_H\ntypedef enum hp_status { HP_BAD } hp_status;\n#endif\n' >plots/plot.h
+finds names 'plots/plot.h: base/status.h defines hp_status, too'
 
 if command -v clang-format-14 clang-format >/dev/null; then
   printf 'int  x;\n' >plots/plot.c
@@ -118,7 +128,7 @@ printf '#include "networks/graph/graph.h"\n' >plots/plot.c # its SEES list allow
 finds arrows 'plots/plot.c:1: networks/graph/graph.h: the README says'
 printf '\n#include "networks/graph/graph.h"\n' >base/status.c
 finds arrows 'base/status.c:2'
-sed -i 's/SEES plan\/base//' CMakeLists.txt
+sed -i 's/SEES base//' CMakeLists.txt
 finds arrows 'networks/graph does not see base'
 printf '#include <gsl/gsl_fit.h>\n' >plots/plot.c
 finds arrows '<gsl/gsl_fit.h> is for'
@@ -127,8 +137,8 @@ finds arrows "no row for exec/"
 
 printf '/* as gone.c does */\n' >plots/plot.c
 finds references 'plots/plot.c:1: there is no gone.c'
-printf '/* a string: */ const char *s = "gone.c";\n// see plan/gone/\n' >plots/plot.c
-finds references 'plots/plot.c:2: there is no plan/gone'
+printf '/* a string: */ const char *s = "gone.c";\n// see base/gone/\n' >plots/plot.c
+finds references 'plots/plot.c:2: there is no base/gone'
 printf 'See `docs/{gone,here}*.md`.\n' >>README.md
 finds references 'there is no docs/here*.md'
 printf 'true %s as gone.py\n' '#' >plots/x.sh

@@ -19,7 +19,7 @@ static const char *first_bands(int32_t n, char text[64]) {
     return text;
 }
 
-static hp_status pick_named(hp_reader *r, const hp_stored *s, hp_error *err) {
+static hp_status pick_named(hp_reader *r, const hp_stored_image *s, hp_error *err) {
     const hp_reader_options *o = &r->o;
     if (o->channels && o->n_band != o->channels)
         return hp_fail(err, HP_EDATA,
@@ -36,14 +36,14 @@ static hp_status pick_named(hp_reader *r, const hp_stored *s, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status fail_many(const hp_reader *r, const hp_stored *s, hp_error *err) {
+static hp_status fail_many(const hp_reader *r, const hp_stored_image *s, hp_error *err) {
     char text[64];
     return hp_fail(err, HP_EDATA,
                    "%s has %d bands, the network takes %d channels; say which it is to see, as in --bands %s",
                    r->path, s->bands, r->o.channels, first_bands(r->o.channels, text));
 }
 
-static hp_status pick(hp_reader *r, const hp_stored *s, hp_error *err) {
+static hp_status pick(hp_reader *r, const hp_stored_image *s, hp_error *err) {
     const int32_t takes = r->o.channels;
     if (r->o.n_band) return pick_named(r, s, err);
     if (s->bands <= s->colour || s->bands == takes || (!takes && s->bands > s->colour + 1)) {
@@ -59,7 +59,7 @@ static hp_status pick(hp_reader *r, const hp_stored *s, hp_error *err) {
     return HP_OK;
 }
 
-hp_status hp_reader_stores(hp_reader *r, const hp_stored *s, hp_error *err) {
+hp_status hp_reader_stores(hp_reader *r, const hp_stored_image *s, hp_error *err) {
     r->bands = s->bands;
     r->said = s->said;
     r->position = s->position;

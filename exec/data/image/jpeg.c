@@ -65,7 +65,7 @@ static bool begins(jpeg_saved_marker_ptr m, int marker, const char *with, unsign
     return m->marker == marker && m->data_length >= bytes && memcmp(m->data, with, bytes) == 0;
 }
 
-static void read_markers(const jpeg *p, hp_stored *s) {
+static void read_markers(const jpeg *p, hp_stored_image *s) {
     for (jpeg_saved_marker_ptr m = p->d.marker_list; m; m = m->next) {
         if (begins(m, EXIF, "Exif\0", 6) && !s->position)
             s->position = hp_exif_orientation(m->data + 6, m->data_length - 6);
@@ -85,7 +85,7 @@ static hp_status read_head(hp_reader *r, hp_error *err) {
         return hp_fail(err, HP_EDATA, "%s: JPEG in CMYK; convert it to RGB", r->path);
     const bool grey = p->d.jpeg_color_space == JCS_GRAYSCALE;
     p->d.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
-    hp_stored s = {
+    hp_stored_image s = {
         .h = p->d.image_height, .w = p->d.image_width, .colour = grey ? 1 : 3, .bands = grey ? 1 : 3};
     read_markers(p, &s);
     return hp_reader_stores(r, &s, err);

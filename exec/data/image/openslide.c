@@ -94,7 +94,7 @@ static hp_status open_level(hp_reader *r, hp_error *err) {
     const char *icc = openslide_get_property_value(s->file, "openslide.icc-size"); /* of OpenSlide 4 */
     HP_TRY(hp_reader_stores(
         r,
-        &(hp_stored){
+        &(hp_stored_image){
             .h = h, .w = w, .bands = 3, .colour = 3, .said = icc && atoll(icc) > 0 ? HP_SAID_PROFILE : 0},
         err));
     s->shrink = openslide_get_level_downsample(s->file, level);

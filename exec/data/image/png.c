@@ -73,12 +73,12 @@ static hp_status read_head(hp_reader *r, hp_error *err) {
         return hp_fail(err, HP_EDATA, "%s: a mask of %d-bit %s; make it 8-bit grey, one class per value",
                        r->path, bits, type & PNG_COLOR_MASK_COLOR ? "colour" : "grey or with alpha");
     const bool colour = !r->o.mask && type & PNG_COLOR_MASK_COLOR;
-    hp_stored s = {.h = png_get_image_height(p->png, p->info),
-                   .w = png_get_image_width(p->png, p->info),
-                   .type = bits == 16 ? HP_SAMPLE_U16 : HP_SAMPLE_U8,
-                   .colour = colour ? 3 : 1,
-                   .said = r->o.mask ? 0 : said_of(p),
-                   .position = position_of(p)};
+    hp_stored_image s = {.h = png_get_image_height(p->png, p->info),
+                         .w = png_get_image_width(p->png, p->info),
+                         .type = bits == 16 ? HP_SAMPLE_U16 : HP_SAMPLE_U8,
+                         .colour = colour ? 3 : 1,
+                         .said = r->o.mask ? 0 : said_of(p),
+                         .position = position_of(p)};
     s.bands = s.colour + (s.said & HP_SAID_ALPHA ? 1 : 0);
     return hp_reader_stores(r, &s, err);
 }

@@ -5,14 +5,14 @@
 #include "exec/data/image/reader.h"
 
 /* What a file stores, as its format's reader finds it. */
-typedef struct hp_stored {
+typedef struct hp_stored_image {
     int64_t h, w;       /* as they are stored */
     hp_pixel_type type; /* to which the format's reader makes the samples */
     int32_t bands;      /* samples of a pixel */
     int32_t colour;     /* how many of them, the first, are its colour: 1 grey, 3 RGB */
     uint32_t said;      /* HP_SAID_: of what a reader changes or leaves */
     int32_t position;   /* Exif's and TIFF's Orientation, 1 to 8; 0: upright */
-} hp_stored;
+} hp_stored_image;
 
 typedef struct hp_reader_kind {
     bool forward; /* becomes the reader's */
@@ -33,14 +33,14 @@ struct hp_reader {
     int32_t bands; /* of the file; kept.c of them are read: */
     int32_t pick[HP_MAX_BANDS];
     uint32_t said;        /* see hp_reader_said */
-    int32_t position;     /* as in hp_stored: to be turned by */
+    int32_t position;     /* as in hp_stored_image: to be turned by */
     size_t decoder_bytes; /* bytes of pixels that the decoder holds in addition */
     void *self;
 };
 
 /* image_layout.c: sets the sizes and the type of `kept`, and which bands are read: those that the options name; all, where the network
  * takes as many; else the colour, without one band beside it. Errors: HP_EDATA with the number of bands and the fix. */
-hp_status hp_reader_stores(hp_reader *r, const hp_stored *s, hp_error *err);
+hp_status hp_reader_stores(hp_reader *r, const hp_stored_image *s, hp_error *err);
 /* After its head was read again: is the file still of that size, type and number of bands? If not, they are put back. */
 bool hp_reader_is_still(hp_reader *r, const hp_pixels *was, int32_t bands);
 /* Of n pixels with all bands, those that are read, dense. */

@@ -73,7 +73,7 @@ static void find_shift(hp_tiff *t) {
             if (t->colour[k][v] > 255) t->map_shift = 8;
 }
 
-static hp_status find_samples(hp_reader *r, hp_stored *s, uint16_t colours, hp_error *err) {
+static hp_status find_samples(hp_reader *r, hp_stored_image *s, uint16_t colours, hp_error *err) {
     hp_tiff *t = r->self;
     const int32_t format = number(t, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
     char what[96];
@@ -99,7 +99,7 @@ static hp_status find_samples(hp_reader *r, hp_stored *s, uint16_t colours, hp_e
 }
 
 /* Sets what is stored, and how it is read. */
-static hp_status find_layout(hp_reader *r, hp_stored *s, hp_error *err) {
+static hp_status find_layout(hp_reader *r, hp_stored_image *s, hp_error *err) {
     hp_tiff *t = r->self;
     s->bands = number(t, TIFFTAG_SAMPLESPERPIXEL, 1);
     t->bits = number(t, TIFFTAG_BITSPERSAMPLE, 1);
@@ -231,7 +231,7 @@ static hp_status open_tiff(hp_reader *r, hp_error *err) {
     uint32_t w = 0, h = 0;
     TIFFGetField(t->file, TIFFTAG_IMAGEWIDTH, &w);
     TIFFGetField(t->file, TIFFTAG_IMAGELENGTH, &h);
-    hp_stored s = {.h = h, .w = w};
+    hp_stored_image s = {.h = h, .w = w};
     HP_TRY(find_layout(r, &s, err));
     HP_TRY(hp_reader_stores(r, &s, err));
     t->bands.decode = decode_band;

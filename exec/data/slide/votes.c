@@ -49,9 +49,9 @@ double hp_votes_mean(const hp_votes *v, int32_t class) {
     return n > 0 ? v->sum[class] / n : 0;
 }
 
-hp_verdict hp_votes_verdict(const hp_votes *v) {
+hp_vote hp_votes_verdict(const hp_votes *v) {
     const int32_t n = v->classes;
-    hp_verdict r = {.patches = (int64_t)v->sum[2 * n], .mean_class = -1, .majority_class = -1};
+    hp_vote r = {.patches = (int64_t)v->sum[2 * n], .mean_class = -1, .majority_class = -1};
     if (!r.patches) return r;
     r.mean_class = largest_sum(v->sum, n);
     r.majority_class = largest_sum(v->sum + n, n);

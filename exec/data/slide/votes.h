@@ -15,16 +15,16 @@ typedef struct hp_votes {
                       All-reduce these. */
 } hp_votes;
 
-typedef struct hp_verdict {
+typedef struct hp_vote {
     int64_t patches;
     int32_t mean_class, majority_class; /* the lowest of equals; -1 without patches */
     double mean_share, majority_share;  /* the class's mean probability; its fraction of the patches */
-} hp_verdict;
+} hp_vote;
 
 /* Sums of zero for that many classes. Live in `a`. */
 hp_votes hp_votes_new(hp_arena *a, int32_t classes);
 void hp_votes_add(hp_votes *v, const float *logits); /* logits (classes) of one patch */
-hp_verdict hp_votes_verdict(const hp_votes *v);
+hp_vote hp_votes_verdict(const hp_votes *v);
 /* Mean probability of a class; 0 without patches. */
 double hp_votes_mean(const hp_votes *v, int32_t class);
 

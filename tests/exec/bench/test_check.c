@@ -58,7 +58,7 @@ static void check_all(thread_rank *me, const hp_bench_room *room) {
     hp_error err;
     for (int what = 0; what < HP_COLLECTIVES; what++)
         for (int place = 0; place < HP_BENCH_PLACES; place++) {
-            const hp_bench_series s = {.what = what, .backend = HP_BACKEND_OWN};
+            const hp_bench_run s = {.what = what, .backend = HP_BACKEND_OWN};
             HP_ASSERT(hp_bench_check(room, &s, COUNT, place, &me->wrong[what][place], &err) == HP_OK);
             HP_ASSERT(hp_bench_turn(room, &s, COUNT, place, HP_BENCH_PIPELINED, &me->sample, &err) == HP_OK);
         }

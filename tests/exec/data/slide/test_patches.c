@@ -321,7 +321,7 @@ static void mean_and_majority_are_what_they_say(void **state) {
         hp_votes_add(&v, i < 3 ? sure : leaning);
         hp_votes_add(&half[i % 2], i < 3 ? sure : leaning);
     }
-    const hp_verdict r = hp_votes_verdict(&v);
+    const hp_vote r = hp_votes_verdict(&v);
     const double p0 = 1 / (1 + exp(0.4f));
     assert_int_equal(r.patches, 7);
     assert_int_equal(r.mean_class, 0);
