@@ -11,7 +11,6 @@
 #include "networks/graph/graph.h"
 #include "plan/tiles/proportions.h"
 
-
 typedef struct hp_box {
     int32_t lo[HP_AXES], hi[HP_AXES];
 } hp_box;
