@@ -3,6 +3,7 @@
 #include "cli/launch/launch_capture.h"
 #include "base/clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,20 +36,28 @@ static bool spawn_program(const char *const *argv, int out_fd, pid_t *pid) {
     return !bad;
 }
 
-/* Reads to the end of the pipe; output beyond `size` is dropped. False at the deadline. */
-static bool read_all(int fd, double deadline_s, char *out, size_t size) {
+/* Appends what the pipe holds now; output beyond `size` is dropped. False at its end. */
+static bool read_some(int fd, char *out, size_t size, size_t *used) {
+    char chunk[4096];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0) {
+        const size_t keep = (size_t)n < size - 1 - *used ? (size_t)n : size - 1 - *used;
+        memcpy(out + *used, chunk, keep);
+        *used += keep;
+        out[*used] = 0;
+    }
+    return n < 0 && errno == EAGAIN;
+}
+
+/* Reads to the end of the pipe, or until the child has ended: a process that it left behind may hold the pipe open. `fd` does not
+ * block. False at the deadline. */
+static bool read_all(int fd, int child, double deadline_s, char *out, size_t size) {
     size_t used = 0;
     for (;;) {
         const double left_s = deadline_s - hp_now_s();
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (left_s <= 0 || poll(&p, 1, (int)(left_s * 1e3) + 1) <= 0) return false;
-        char chunk[4096];
-        const ssize_t n = read(fd, chunk, sizeof chunk);
-        if (n <= 0) return n == 0;
-        const size_t keep = (size_t)n < size - 1 - used ? (size_t)n : size - 1 - used;
-        memcpy(out + used, chunk, keep);
-        used += keep;
-        out[used] = 0;
+        struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = child, .events = POLLIN}};
+        if (left_s <= 0 || poll(p, 2, (int)(left_s * 1e3) + 1) <= 0) return false;
+        if (!read_some(fd, out, size, &used) || p[1].revents) return true;
     }
 }
 
@@ -70,11 +80,15 @@ bool cli_capture(const char *const *argv, double limit_s, char *out, size_t size
     pid_t pid;
     out[0] = 0;
     if (pipe2(ends, O_CLOEXEC)) return false;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
     const double deadline_s = hp_now_s() + limit_s;
     const bool started = spawn_program(argv, ends[1], &pid);
     close(ends[1]);
-    const bool whole = started && read_all(ends[0], deadline_s, out, size);
+    const int child =
+        started ? (int)syscall(SYS_pidfd_open, pid, 0) : -1; /* poll leaves out what is negative */
+    const bool whole = started && read_all(ends[0], child, deadline_s, out, size);
     close(ends[0]);
+    if (child >= 0) close(child);
     return started && wait_child(pid, whole ? deadline_s : 0) && whole;
 }
 
