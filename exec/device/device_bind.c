@@ -49,20 +49,20 @@ static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands
                   (in.lo[HP_AXIS_N] == out.lo[HP_AXIS_N] && in.hi[HP_AXIS_N] == out.hi[HP_AXIS_N]));
         if (i == 0) b->shape = hp_shape_between(g, b->layer_id, &in, &out);
         if (i == 0) b->in_elems = hp_box_elems(&in);
-        b->in_c[i] = hp_box_len(&in, HP_AXIS_C);
-        b->in_at[i] = before + in.lo[HP_AXIS_C] - out.lo[HP_AXIS_C];
-        if (i < HP_BOUND_BOXES) b->in_box[i] = in;
+        b->map.in_c[i] = hp_box_len(&in, HP_AXIS_C);
+        b->map.in_at[i] = before + in.lo[HP_AXIS_C] - out.lo[HP_AXIS_C];
+        if (i < HP_BOUND_BOXES) b->map.in_box[i] = in;
         before += g->tensor[b->layer->in[i]].c;
     }
     b->graph = c->graph;
-    b->out_box = out;
+    b->map.out_box = out;
     b->out_elems = hp_box_elems(&out);
-    b->sample0 = out.lo[HP_AXIS_N];
+    b->map.sample0 = out.lo[HP_AXIS_N];
     if (o->sums < 0) return;
-    b->counted = hp_box_and(box_of(c, o->save), &out);
-    for (int a = 0; a < HP_AXES && !hp_box_empty(&b->counted); a++) {
-        b->counted.lo[a] -= out.lo[a];
-        b->counted.hi[a] -= out.lo[a];
+    b->map.counted = hp_box_and(box_of(c, o->save), &out);
+    for (int a = 0; a < HP_AXES && !hp_box_empty(&b->map.counted); a++) {
+        b->map.counted.lo[a] -= out.lo[a];
+        b->map.counted.hi[a] -= out.lo[a];
     }
 }
 
@@ -102,10 +102,10 @@ static void bind_params(const hp_device_config *c, const hp_operands *o, hp_boun
 static void bind_packs(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     const int32_t forward = o->pack_forward >= 0 ? o->pack_forward : c->role->pack_forward[b->layer_id],
                   backward = o->pack_backward >= 0 ? o->pack_backward : c->role->pack_backward[b->layer_id];
-    b->pack_forward = buffer_at(c, forward);
-    b->pack_backward = buffer_at(c, backward);
-    b->pack_forward_bytes = forward < 0 ? 0 : c->role->buffer[forward].bytes;
-    b->pack_backward_bytes = backward < 0 ? 0 : c->role->buffer[backward].bytes;
+    b->pack.forward = buffer_at(c, forward);
+    b->pack.backward = buffer_at(c, backward);
+    b->pack.forward_bytes = forward < 0 ? 0 : c->role->buffer[forward].bytes;
+    b->pack.backward_bytes = backward < 0 ? 0 : c->role->buffer[backward].bytes;
 }
 
 static void name_layer(const hp_device_config *c, hp_bound *b) {
@@ -127,13 +127,13 @@ static void *rows_at(const hp_device_config *c, int32_t id, const hp_box *part) 
 static void bind_views(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
     const hp_box out = output_box(c, b->task, o);
     b->y = rows_at(c, o->y, &out);
-    b->y_dtype = (hp_dtype)c->role->buffer[o->y].dtype;
+    b->stored.y = (hp_dtype)c->role->buffer[o->y].dtype;
     for (int k = 0; k < o->n_in; k++) {
         if (o->x[k] < 0) continue;
         const bool added = hp_layer_adds(b->layer) && k == b->layer->n_in - 1;
         const hp_box in = added ? out : input_box(c, b->layer_id, o, k, &out);
         b->x[k] = rows_at(c, o->x[k], &in);
-        b->x_dtype[k] = (hp_dtype)c->role->buffer[o->x[k]].dtype;
+        b->stored.x[k] = (hp_dtype)c->role->buffer[o->x[k]].dtype;
     }
 }
 
@@ -160,8 +160,8 @@ static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound 
     name_layer(c, b);
     const hp_param_place *place = &c->role->place[b->layer->param[0]];
     const hp_extent here = hp_param_channels(c->graph, b->layer, (hp_elements){place->first, place->count});
-    hp_box out = hp_box_whole(c->graph, b->layer->out, b->micro_batch),
-           in = hp_box_whole(c->graph, b->layer->in[0], b->micro_batch);
+    hp_box out = hp_box_whole(c->graph, b->layer->out, b->step.micro_batch),
+           in = hp_box_whole(c->graph, b->layer->in[0], b->step.micro_batch);
     out.lo[HP_AXIS_C] = here.lo;
     out.hi[HP_AXIS_C] = here.hi;
     const hp_box need = hp_layer_need(c->graph, b->layer_id, 0, &out);
@@ -170,8 +170,8 @@ static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->shape = hp_shape_between(c->graph, b->layer_id, &in, &out);
     bind_params(c, o, b);
     bind_packs(c, o, b);
-    b->pack_forward = buffer_at(c, o->pack_forward); /* those that it writes */
-    b->pack_backward = buffer_at(c, o->pack_backward);
+    b->pack.forward = buffer_at(c, o->pack_forward); /* those that it writes */
+    b->pack.backward = buffer_at(c, o->pack_backward);
 }
 
 /* Rows of the logits' box, each with a label: with a label map one per pixel. */
@@ -179,17 +179,17 @@ static void bind_loss(const hp_device_config *c, const hp_operands *o, hp_bound 
     const hp_box *logits = box_of(c, o->x[0]);
     b->y = buffer_at(c, o->dx[0]);
     b->x[0] = buffer_at(c, o->x[0]);
-    b->labels = buffer_at(c, o->labels);
-    b->in_c[0] = logits->hi[HP_AXIS_C] - logits->lo[HP_AXIS_C];
-    b->classes = c->graph->tensor[c->graph->layer[c->graph->n_layer - 1].out].c;
-    b->first_class = logits->lo[HP_AXIS_C];
+    b->step.labels = buffer_at(c, o->labels);
+    b->map.in_c[0] = logits->hi[HP_AXIS_C] - logits->lo[HP_AXIS_C];
+    b->loss.classes = c->graph->tensor[c->graph->layer[c->graph->n_layer - 1].out].c;
+    b->loss.first_class = logits->lo[HP_AXIS_C];
     b->sums = buffer_at(c, o->sums);
-    b->first_sum = b->task->op == HP_TASK_MAXSUM ? b->task->offset : 0;
-    b->count = hp_box_empty(logits) ? 0 : hp_box_elems(logits) / b->in_c[0];
+    b->loss.first_sum = b->task->op == HP_TASK_MAXSUM ? b->task->offset : 0;
+    b->count = hp_box_empty(logits) ? 0 : hp_box_elems(logits) / b->map.in_c[0];
     HP_ASSERT(c->role->buffer[o->labels].bytes >= b->count * (int64_t)sizeof(int32_t));
     HP_ASSERT(o->dx[0] < 0 || hp_box_equal(logits, box_of(c, o->dx[0])));
     if (o->sums >= 0 && b->count > 0)
-        b->members =
+        b->loss.members =
             (int32_t)(c->role->buffer[o->sums].bytes / (b->count * HP_MAXSUMS * hp_dtype_bytes(HP_F64)));
 }
 
@@ -209,8 +209,8 @@ static void bind_copy(const hp_device_config *c, const hp_operands *o, hp_bound 
     HP_ASSERT(c->role->buffer[o->dst].dtype == c->role->buffer[o->src].dtype);
     b->y = buffer_at(c, o->dst);
     b->x[0] = buffer_at(c, o->src);
-    b->dst_box = box_of(c, o->dst);
-    b->src_box = box_of(c, o->src);
+    b->copy.dst = box_of(c, o->dst);
+    b->copy.src = box_of(c, o->src);
     b->dtype = (hp_dtype)c->role->buffer[o->dst].dtype;
 }
 
@@ -223,11 +223,11 @@ static void bind_codec(const hp_device_config *c, const hp_operands *o, hp_bound
     b->y = encodes ? buffer_at(c, code) : at;
     b->x[0] = encodes ? at : buffer_at(c, code);
     b->dtype = (hp_dtype)v->dtype;
-    b->codec = k->codec;
+    b->code.codec = k->codec;
     b->count = b->task->count;
-    b->cols = k->what < 0 ? 1 : hp_box_len(&k->box, HP_AXIS_C);
-    b->residual = buffer_at(c, o->residual);
-    b->n_codes = k->bytes / hp_codec_bytes(k->codec, b->count / b->cols, b->cols);
+    b->code.cols = k->what < 0 ? 1 : hp_box_len(&k->box, HP_AXIS_C);
+    b->code.residual = buffer_at(c, o->residual);
+    b->code.n = k->bytes / hp_codec_bytes(k->codec, b->count / b->code.cols, b->code.cols);
 }
 
 static void bind_factors(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
@@ -235,9 +235,9 @@ static void bind_factors(const hp_device_config *c, const hp_operands *o, hp_bou
     b->y = b->task->op == HP_TASK_PROJECT ? p : b->task->op == HP_TASK_FACTOR ? buffer_at(c, o->q) : grads;
     b->x[0] = b->task->op == HP_TASK_PROJECT ? grads : p;
     b->x[1] = b->task->op == HP_TASK_EXPAND ? buffer_at(c, o->q) : NULL;
-    b->residual = buffer_at(c, o->residual);
+    b->code.residual = buffer_at(c, o->residual);
     b->dtype = (hp_dtype)c->program->dtype;
-    b->codec = c->role->buffer[o->p].codec;
+    b->code.codec = c->role->buffer[o->p].codec;
     b->count = b->task->count;
     b->graph = c->graph;
     b->role = c->role;
@@ -264,21 +264,22 @@ static void bind_update(const hp_device_config *c, const hp_operands *o, hp_boun
     const int64_t state = part_at(c, b->task, HP_BUF_OPTIMIZER),
                   elems = hp_state_elems(c->program, c->graph, c->role);
     (void)o;
-    b->optimizer = c->graph->optimizer;
-    b->weight = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
-    b->gradient = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
+    b->update.optimizer = c->graph->optimizer;
+    b->update.clips = c->graph->clips;
+    b->update.weight = element_of(c, HP_BUF_WEIGHTS, part_at(c, b->task, HP_BUF_WEIGHTS));
+    b->update.gradient = element_of(c, HP_BUF_GRADS, part_at(c, b->task, HP_BUF_GRADS));
     for (int k = 0; k < HP_MAX_OPTIMIZER_STATES; k++)
-        b->state[k] =
+        b->update.state[k] =
             element_of(c, HP_BUF_OPTIMIZER, state + (k < hp_optimizer_of(c->graph)->states ? k * elems : 0));
     if (!hp_task_works(c->program, c->role, b->task, c->replica)) return;
     b->count = hp_updated_elems(c->role, b->task);
-    b->decayed = hp_decayed_elems(c->graph, c->role, b->task, member_of(c, b->task));
+    b->update.decayed = hp_decayed_elems(c->graph, c->role, b->task, member_of(c, b->task));
 }
 
 static void bind_norm(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     const hp_norm_share share = hp_norm_share_of(c->program, c->role, b->task, member_of(c, b->task));
     (void)o;
-    b->gradient = element_of(c, HP_BUF_GRADS, share.first);
+    b->update.gradient = element_of(c, HP_BUF_GRADS, share.first);
     b->count = share.count;
 }
 
@@ -303,18 +304,17 @@ static bind_fn *const bind_fns[HP_TASK_OPS] = {
 hp_bound hp_bind(const hp_device_config *c, int t) {
     const hp_task *task = &c->role->task[t];
     const hp_buffer *scratch = &c->role->buffer[HP_BUF_SCRATCH];
+    const hp_program *p = c->program;
     hp_bound b = {.task = task,
                   .layer_id = -1,
-                  .batch = c->program->batch / (c->program->local ? c->program->dp : 1),
-                  .pixels = logits_pixels(c->graph),
-                  .micro_batch = c->program->micro_batch,
-                  .dp = c->program->dp,
-                  .micro = c->program->micro,
-                  .bn = c->program->bn,
-                  .scratch_bytes = scratch->bytes};
-    b.scratch = scratch->bytes > 0 ? buffer_at(c, HP_BUF_SCRATCH) : NULL;
-    b.metric = buffer_at(c, HP_BUF_METRIC);
-    b.clips = c->graph->clips;
+                  .scratch = {scratch->bytes > 0 ? buffer_at(c, HP_BUF_SCRATCH) : NULL, scratch->bytes},
+                  .step = {.batch = p->batch / (p->local ? p->dp : 1),
+                           .pixels = logits_pixels(c->graph),
+                           .micro_batch = p->micro_batch,
+                           .dp = p->dp,
+                           .micro = p->micro,
+                           .bn = p->bn,
+                           .metric = buffer_at(c, HP_BUF_METRIC)}};
     const hp_operands o = hp_operands_of(c->graph, c->role, task);
     HP_ASSERT(bind_fns[task->op] != NULL);
     bind_fns[task->op](c, &o, &b);
@@ -326,9 +326,9 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
 hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
     const double keep = 1.0 - (double)b->layer->momentum;
     const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
-    const bool alone = b->bn != HP_BN_ALL; /* the other replicas' groups are not in these statistics */
-    const int64_t before = b->task->flags & HP_FLAG_FIRST && alone ? (int64_t)s->replica * b->micro : 0;
-    const int64_t after = alone ? (int64_t)(b->dp - 1 - s->replica) * b->micro : 0;
+    const bool alone = b->step.bn != HP_BN_ALL; /* the other replicas' groups are not in these statistics */
+    const int64_t before = b->task->flags & HP_FLAG_FIRST && alone ? (int64_t)s->replica * b->step.micro : 0;
+    const int64_t after = alone ? (int64_t)(b->step.dp - 1 - s->replica) * b->step.micro : 0;
     hp_running r = {pow(keep, (double)(1 + skipped + before)), (double)b->layer->momentum, 1};
     if (b->task->flags & HP_FLAG_LAST) r.after = pow(keep, (double)(following + after));
     return r;
@@ -358,8 +358,8 @@ static void dropout_run(const hp_bound *b, const hp_step *s, uint64_t sample, in
 
 /* Sample `n` of the box in the global batch. */
 static uint64_t global_sample(const hp_bound *b, const hp_step *s, int64_t n) {
-    const int64_t group = (int64_t)s->replica * b->micro + b->task->micro;
-    return (uint64_t)(group * b->micro_batch + b->sample0 + n);
+    const int64_t group = (int64_t)s->replica * b->step.micro + b->task->micro;
+    return (uint64_t)(group * b->step.micro_batch + b->map.sample0 + n);
 }
 
 /* First channel of a pixel of the box in its sample of the whole map. */

@@ -12,58 +12,103 @@
 
 enum { HP_BOUND_BOXES = 2 };
 
+/* Where the operands of a layer lie in the whole maps. */
+typedef struct hp_bound_map {
+    int32_t in_c[HP_MAX_IN];                /* channels of each input's box */
+    int32_t in_at[HP_MAX_IN];               /* concat: first channel of each input in the output's box */
+    hp_box in_box[HP_BOUND_BOXES], out_box; /* the boxes of the first inputs and of the output */
+    int64_t sample0;                        /* first sample of the output's box, within the micro-batch */
+    hp_box counted; /* bn with sums: pixels of the output that count here, relative to its box */
+} hp_bound_map;
+
+/* Deployed networks: the types that operands are stored in. */
+typedef struct hp_bound_stored {
+    hp_dtype x[HP_MAX_IN], y;
+} hp_bound_stored;
+
+/* A layer's weights as the device's kernels read them; NULL: it has none. */
+typedef struct hp_bound_pack {
+    void *forward, *backward;
+    int64_t forward_bytes, backward_bytes;
+} hp_bound_pack;
+
+/* Memory that a task may overwrite. */
+typedef struct hp_bound_scratch {
+    void *at;
+    int64_t bytes;
+} hp_bound_scratch;
+
+/* What the program says of the whole step. */
+typedef struct hp_bound_step {
+    int64_t batch;         /* samples over which the loss is a mean: all, or the replica's alone */
+    int64_t pixels;        /* of the network's whole logits map; 1 for a classifier */
+    int64_t micro_batch;   /* samples */
+    int32_t dp, micro, bn; /* replicas, micro-batches, hp_bn */
+    int32_t *labels;       /* loss: one for each row */
+    double *metric;        /* HP_METRICS sums */
+} hp_bound_step;
+
+/* update, finite, norm: the first element of each range of `count` elements. A state that the optimiser lacks is its first. */
+typedef struct hp_bound_update {
+    void *weight, *gradient, *state[HP_MAX_OPTIMIZER_STATES];
+    int32_t optimizer;
+    bool clips;      /* gradients are clipped, by HP_METRIC_SQUARES */
+    int64_t decayed; /* the first so many weights decay */
+} hp_bound_update;
+
+/* encode, decode: `count` values in rows of `cols`, and n codes. project, factor, expand: see plan/program/factors.h. */
+typedef struct hp_bound_code {
+    hp_codec codec;
+    int64_t cols, n;
+    void *
+        residual; /* encode: what the code loses, in the values' type; NULL: forgotten. Factors: that, then the last Q */
+} hp_bound_code;
+
+typedef struct hp_bound_copy {
+    const hp_box *dst, *src;
+} hp_bound_copy;
+
+/* loss, maxsum: the network's classes, some of which may be on other ranks. */
+typedef struct hp_bound_loss {
+    int32_t classes, first_class; /* of the network; the first in x[0] */
+    int32_t members;   /* ranks that share them: hp_bound.sums holds HP_MAXSUMS of `count` rows of each */
+    int64_t first_sum; /* where this rank's begin */
+} hp_bound_loss;
+
+/* Operands that a task does not have are NULL. Activations are (N, H, W, C) in the program's dtype. */
 typedef struct hp_bound {
     const hp_task *task;
     const hp_layer *layer; /* of pack, fwd, bwd, bwdw, stats, bstats; else NULL */
     int32_t layer_id;
+    const hp_graph *graph; /* of layers, and of codecs of gradients */
+    const hp_role *role;
+    hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
+    hp_shape shape; /* between the boxes of the operands; pack: the channels that are here */
     int32_t n_in;
-    hp_shape shape;              /* between the boxes of the operands; pack: the channels that are here */
-    int64_t in_elems, out_elems; /* of the boxes: first input, output */
-    int32_t in_c[HP_MAX_IN];     /* channels of each input's box */
-    int32_t in_at[HP_MAX_IN];    /* concat: where they lie among the channels of the output's box */
-    hp_box in_box[HP_BOUND_BOXES], out_box; /* of the first inputs and the output, in the whole maps */
-    int64_t sample0;                        /* first sample of the output's box, within the micro-batch */
-    /* Operands; NULL = absent. Activations are (N, H, W, C) in the program's dtype. */
+    int64_t in_elems, out_elems; /* in the boxes of the first input and of the output */
+    /* Layers as hp_operands says; deployed, y holds the last input on entry where hp_layer_adds(layer).
+     * loss: y = dlogits, x[0] = logits. accum, copy, part, encode, decode: y = destination, x[0] = source.
+     * zero: y = first element. project: y = P, x[0] = gradients; factor: y = Q, x[0] = P; expand: y = gradients,
+     * x[0] = P, x[1] = Q. */
     void *y, *dy, *save;
     void *x[HP_MAX_IN], *dx[HP_MAX_IN];
-    double *sums;   /* bn: (2, C), added up over ranks; NULL: the statistics are this buffer's alone */
-    hp_box counted; /* bn with sums: pixels of the output that count here, relative to its box */
+    double *
+        sums; /* bn: (2, C), summed over ranks; NULL: the statistics are of this buffer alone. loss: see there */
     /* Parameters in the layer's order (conv, linear: weight, bias; bn: gamma, beta, mean, var), and their
      * gradients, from the first channel of the output's box on. */
     void *param[HP_MAX_LAYER_PARAMS], *grad[HP_MAX_LAYER_PARAMS];
-    /* Deployed: how the operands are stored, and the box of the output in the whole map is shape's. y holds
-     * the last input on entry where hp_layer_adds(layer). */
-    hp_dtype x_dtype[HP_MAX_IN], y_dtype;
-    void *pack_forward, *pack_backward, *scratch;
-    int64_t pack_forward_bytes, pack_backward_bytes;
-    int64_t scratch_bytes;
-    /* loss: y = dlogits, x[0] = logits; accum, copy, part, encode, decode: y = dst, x[0] = src; zero: y = first element;
-     * update, finite, norm: first element of the range of each, `count` of which the first `decayed` decay; states that the
-     * optimiser does not have are the first one */
-    void *weight, *gradient, *state[HP_MAX_OPTIMIZER_STATES];
-    int32_t optimizer;
-    bool clips; /* gradients, by HP_METRIC_SQUARES */
-    int64_t decayed;
-    const hp_box *dst_box, *src_box; /* copy */
-    hp_codec codec;                  /* encode, decode: `count` values in rows of `cols`; of so many codes */
-    int64_t cols, n_codes;
-    void *residual; /* encode: what is lost, of the values' type; NULL: forgotten */
-    /* project: y = P, x[0] = gradients; factor: y = Q, x[0] = P; expand: y = gradients, x[0] = P, x[1] = Q; residual of
-     * all: what is lost, then the last Q. Of which matrices: plan/program/factors.h. */
-    const hp_graph *graph; /* layers, codecs of gradients */
-    const hp_role *role;
-    hp_dtype dtype; /* copy, zero, part: of the elements; encode, decode: of the values */
-    int32_t *labels;
-    /* loss, maxsum: classes of the network, and the first that is in x[0]; `sums` then (HP_MAXSUMS of `count` rows) of
-     * each of `members` ranks, NULL: all classes are here; first_sum: this rank's first */
-    int32_t classes, first_class, members;
-    int64_t first_sum;
-    double *metric; /* HP_METRICS */
-    int64_t count;  /* loss: rows; accum, zero, update, norm, part: elements */
-    int64_t batch;  /* over which the loss is a mean: the global one, or the replica's alone */
-    int64_t pixels; /* loss, update: of the network's whole logits map; 1 for a classifier */
-    int64_t micro_batch;
-    int32_t dp, micro, bn; /* of the program */
+    int64_t count; /* loss: rows; accum, zero, update, norm, part: elements; encode, decode: values */
+    hp_bound_map map;
+    hp_bound_stored stored;
+    hp_bound_pack pack;
+    hp_bound_scratch scratch;
+    hp_bound_step step;
+    union { /* by the task's kind */
+        hp_bound_update update;
+        hp_bound_code code;
+        hp_bound_copy copy;
+        hp_bound_loss loss;
+    };
 } hp_bound;
 
 /* Resolves task `t` of the role. Only compute tasks other than load may be bound. */

@@ -27,7 +27,7 @@ typedef struct hp_softmax_row {
 } hp_softmax_row;
 static inline hp_softmax_row hp_softmax_of(const hp_bound *b, int64_t row) {
     hp_softmax_row r = {.top = -1};
-    for (int m = 0; m < b->members; m++) {
+    for (int m = 0; m < b->loss.members; m++) {
         const double *s = b->sums + ((int64_t)m * b->count + row) * HP_MAXSUMS;
         if (r.top < 0 || s[HP_MAXSUM_MAX] > r.max) {
             r.max = s[HP_MAXSUM_MAX];
@@ -35,7 +35,7 @@ static inline hp_softmax_row hp_softmax_of(const hp_bound *b, int64_t row) {
         }
         r.label += s[HP_MAXSUM_LABEL];
     }
-    for (int m = 0; m < b->members; m++) {
+    for (int m = 0; m < b->loss.members; m++) {
         const double *s = b->sums + ((int64_t)m * b->count + row) * HP_MAXSUMS;
         r.sum += s[HP_MAXSUM_SUM] * exp(s[HP_MAXSUM_MAX] - r.max);
     }
@@ -43,23 +43,23 @@ static inline hp_softmax_row hp_softmax_of(const hp_bound *b, int64_t row) {
 }
 /* Is the label's class among those that are here? Its row counts here, and nowhere else. */
 static inline bool hp_metric_is_here(const hp_bound *b, int label) {
-    return label >= b->first_class && label < b->first_class + b->in_c[0];
+    return label >= b->loss.first_class && label < b->loss.first_class + b->map.in_c[0];
 }
 
 /* Loss tasks divide the gradient by all rows of the batch, since no rank knows how many of them have a label.
  * By the time of the optimiser the all-reduced metric says so: this factor makes the mean one over those that
  * have. A classifier's samples always count, also those without a label. */
 static inline double hp_metric_gradient_factor(const hp_bound *b) {
-    const double counted = b->metric[HP_METRIC_COUNTED];
-    return b->pixels > 1 && counted > 0 ? (double)b->batch * (double)b->pixels / counted : 1;
+    const double counted = b->step.metric[HP_METRIC_COUNTED];
+    return b->step.pixels > 1 && counted > 0 ? (double)b->step.batch * (double)b->step.pixels / counted : 1;
 }
 
 /* What the optimiser multiplies gradients with. 0: somewhere one has overflowed, nothing is to change. */
 static inline double hp_metric_descent_factor(const hp_bound *b, const hp_step *s) {
-    if (b->metric[HP_METRIC_OVERFLOW] > 0) return 0;
+    if (b->step.metric[HP_METRIC_OVERFLOW] > 0) return 0;
     const double factor = hp_metric_gradient_factor(b) / hp_step_loss_scale(s);
-    if (!b->clips) return factor;
-    return factor * hp_update_clip_factor(factor * sqrt(b->metric[HP_METRIC_SQUARES]), s->clip_norm);
+    if (!b->update.clips) return factor;
+    return factor * hp_update_clip_factor(factor * sqrt(b->step.metric[HP_METRIC_SQUARES]), s->clip_norm);
 }
 
 #endif

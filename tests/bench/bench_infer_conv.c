@@ -79,22 +79,22 @@ static void bind(bench *b, int layer, ours *o) {
     const hp_shape s = hp_shape_of(g, layer, b->samples);
     hp_buffer *pack = &b->role.buffer[layer];
     *o = (ours){.b = {.layer = l, .layer_id = layer, .n_in = l->n_in, .shape = s}};
-    o->b.x_dtype[0] = hp_tensor_dtype(&g->tensor[l->in[0]], HP_F32);
-    o->b.y_dtype = hp_tensor_dtype(&g->tensor[l->out], HP_F32);
+    o->b.stored.x[0] = hp_tensor_dtype(&g->tensor[l->in[0]], HP_F32);
+    o->b.stored.y = hp_tensor_dtype(&g->tensor[l->out], HP_F32);
     o->b.out_elems = b->samples * hp_tensor_elems(g, l->out);
-    o->b.x[0] = lines(b->samples * hp_tensor_elems(g, l->in[0]) * hp_dtype_bytes(o->b.x_dtype[0]));
-    o->b.y = lines(o->b.out_elems * hp_dtype_bytes(o->b.y_dtype));
+    o->b.x[0] = lines(b->samples * hp_tensor_elems(g, l->in[0]) * hp_dtype_bytes(o->b.stored.x[0]));
+    o->b.y = lines(o->b.out_elems * hp_dtype_bytes(o->b.stored.y));
     pack->bytes = hp_infer_pack_bytes(g, layer, &s, HP_F32);
-    o->b.pack_forward = lines(pack->bytes);
-    o->b.scratch_bytes = hp_infer_scratch_bytes(g, layer, &s, HP_F32);
-    o->b.scratch = lines(o->b.scratch_bytes);
+    o->b.pack.forward = lines(pack->bytes);
+    o->b.scratch.bytes = hp_infer_scratch_bytes(g, layer, &s, HP_F32);
+    o->b.scratch.at = lines(o->b.scratch.bytes);
 }
 
 static void unbind(ours *o) {
     free(o->b.x[0]);
     free(o->b.y);
-    free(o->b.pack_forward);
-    free(o->b.scratch);
+    free(o->b.pack.forward);
+    free(o->b.scratch.at);
 }
 
 /* --- oneDNN's --- */
@@ -119,17 +119,17 @@ static dnnl_data_type_t type_of(hp_dtype t) {
 
 static dnnl_status_t describe(const ours *o, dnnl_memory_desc_t d[4], dnnl_convolution_desc_t *op) {
     const hp_shape *s = &o->b.shape;
-    const bool bytes = o->b.x_dtype[0] == HP_U8;
+    const bool bytes = o->b.stored.x[0] == HP_U8;
     const dnnl_dims_t x = {s->n, s->ic, s->ih, s->iw}, y = {s->n, s->oc, s->oh, s->ow}, bias = {s->oc};
     const dnnl_dims_t w = {s->oc, s->ic, s->kh, s->kw},
                       grouped = {s->groups, s->oc / s->groups, s->ic / s->groups, s->kh, s->kw};
     const dnnl_dims_t stride = {s->sh, s->sw}, dil = {s->dh - 1, s->dw - 1}, before = {s->ph, s->pw},
                       after = {(s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1 - s->ih - s->ph,
                                (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1 - s->iw - s->pw};
-    dnnl_memory_desc_init_by_tag(&d[0], 4, x, type_of(o->b.x_dtype[0]), dnnl_nhwc);
-    dnnl_memory_desc_init_by_tag(&d[1], 4, y, type_of(o->b.y_dtype), dnnl_nhwc);
+    dnnl_memory_desc_init_by_tag(&d[0], 4, x, type_of(o->b.stored.x[0]), dnnl_nhwc);
+    dnnl_memory_desc_init_by_tag(&d[1], 4, y, type_of(o->b.stored.y), dnnl_nhwc);
     dnnl_memory_desc_init_by_tag(&d[2], s->groups > 1 ? 5 : 4, s->groups > 1 ? grouped : w,
-                                 bytes ? dnnl_s8 : type_of(o->b.x_dtype[0]), dnnl_format_tag_any);
+                                 bytes ? dnnl_s8 : type_of(o->b.stored.x[0]), dnnl_format_tag_any);
     dnnl_memory_desc_init_by_tag(&d[3], 1, bias, dnnl_f32, dnnl_a);
     return dnnl_dilated_convolution_forward_desc_init(op, dnnl_forward_inference, dnnl_convolution_direct,
                                                       &d[0], &d[2], &d[3], &d[1], stride, dil, before, after);
@@ -144,8 +144,8 @@ static dnnl_primitive_attr_t attributes(const ours *o) {
     for (int i = 0; i < o->b.shape.oc; i++) scale[i] = 0.001f;
     dnnl_primitive_attr_create(&attr);
     dnnl_post_ops_create(&post);
-    if (o->b.x_dtype[0] == HP_U8) dnnl_primitive_attr_set_output_scales(attr, o->b.shape.oc, 2, scale);
-    if (hp_layer_adds(l)) dnnl_post_ops_append_sum(post, o->b.y_dtype == HP_U8 ? 0.5f : 1.0f);
+    if (o->b.stored.x[0] == HP_U8) dnnl_primitive_attr_set_output_scales(attr, o->b.shape.oc, 2, scale);
+    if (hp_layer_adds(l)) dnnl_post_ops_append_sum(post, o->b.stored.y == HP_U8 ? 0.5f : 1.0f);
     if (l->act) dnnl_post_ops_append_eltwise(post, 1, dnnl_eltwise_relu, 0, 0);
     dnnl_primitive_attr_set_post_ops(attr, post);
     free(scale);
@@ -158,7 +158,8 @@ static bool find_theirs(const bench *b, const ours *o, theirs *t) {
     dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t pd;
     const char *name = "";
-    if (type_of(o->b.x_dtype[0]) == dnnl_data_type_undef || describe(o, d, &op) != dnnl_success) return false;
+    if (type_of(o->b.stored.x[0]) == dnnl_data_type_undef || describe(o, d, &op) != dnnl_success)
+        return false;
     dnnl_primitive_attr_t attr = attributes(o);
     if (dnnl_primitive_desc_create(&pd, &op, attr, b->engine, NULL) != dnnl_success) return false;
     dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);

@@ -43,11 +43,11 @@ typedef struct rounding_comm {
 
 /* Of one code; a message has channels. */
 static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, int64_t cols, const void *x, void *y) {
-    return (hp_bound){.codec = codec,
+    return (hp_bound){.code.codec = codec,
                       .dtype = (hp_dtype)op->dtype,
                       .count = op->count,
-                      .cols = cols,
-                      .n_codes = 1,
+                      .code.cols = cols,
+                      .code.n = 1,
                       .x = {(void *)(uintptr_t)x},
                       .y = y};
 }

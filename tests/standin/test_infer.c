@@ -67,21 +67,21 @@ static void run_on_gpu(cell *c, const hp_bound *host, int64_t pack_bytes, int64_
     hp_error err;
     config.role = &role;
     open_gpu(&d, &config, c->arena);
-    block in[MOST_IN] = {{0}}, y = block_new(host->y, b.out_elems * hp_dtype_bytes(b.y_dtype)),
+    block in[MOST_IN] = {{0}}, y = block_new(host->y, b.out_elems * hp_dtype_bytes(b.stored.y)),
           pack = block_new(NULL, pack_bytes), scratch = block_new(NULL, scratch_bytes);
     for (int k = 0; k < b.n_in; k++) {
         const bool first = k == 0 || c->s.layer[1].op == HP_MUL || c->s.layer[1].op == HP_CONCAT;
         const int64_t elems = !first   ? b.out_elems
                               : k == 0 ? b.in_elems
-                                       : hp_box_elems(&((const hp_box *)b.src_box)[k]);
+                                       : hp_box_elems(&((const hp_box *)b.copy.src)[k]);
         if (!host->x[k]) continue;
-        in[k] = block_new(host->x[k], elems * hp_dtype_bytes(b.x_dtype[k]));
+        in[k] = block_new(host->x[k], elems * hp_dtype_bytes(b.stored.x[k]));
         b.x[k] = in[k].at;
     }
     b.y = y.at;
-    b.pack_forward = pack.at;
-    b.scratch = scratch.at;
-    b.scratch_bytes = scratch_bytes;
+    b.pack.forward = pack.at;
+    b.scratch.at = scratch.at;
+    b.scratch.bytes = scratch_bytes;
     if (hp_cuda_infer[b.layer->op](&d, &b, &l, &err) != HP_OK || l.run(&d, &b, l.self, &err) != HP_OK)
         fail_msg("%s: %s", cell_said(c), err.text);
     block_end(&y, host->y);
@@ -170,7 +170,7 @@ static void matrix_has_the_cpus_numbers(matrix_cell *m, tally *all) {
     const hp_box in = hp_box_whole(&c->s.g, 0, c->s.samples),
                  out = hp_box_whole(&c->s.g, layer_of(m)->out, c->s.samples);
     whole = hp_shape_between(&c->s.g, 1, &in, &out);
-    const int64_t bytes = p.b.out_elems * hp_dtype_bytes(p.b.y_dtype);
+    const int64_t bytes = p.b.out_elems * hp_dtype_bytes(p.b.stored.y);
     hp_bound gpu = p.b;
     gpu.y = copy_of(p.b.y, bytes);
     run_on_gpu(c, &gpu, hp_gpu_infer_pack_bytes(&c->s.g, 1, &whole, HP_F32),
@@ -215,9 +215,9 @@ static void layer_has_the_cpus_numbers(cell *c, tally *all) {
     if (hp_box_empty(&out)) return;
     part_start(c, &p, &out, false);
     for (int k = 0; k < c->s.layer[1].n_in; k++) boxes[k] = p.in[k];
-    const int64_t bytes = p.b.out_elems * hp_dtype_bytes(p.b.y_dtype);
+    const int64_t bytes = p.b.out_elems * hp_dtype_bytes(p.b.stored.y);
     hp_bound gpu = p.b;
-    gpu.src_box = boxes;
+    gpu.copy.src = boxes;
     gpu.y = copy_of(p.b.y, bytes);
     run_on_gpu(c, &gpu, hp_infer_pack_bytes(&c->s.g, 1, &p.b.shape, HP_F32), 0);
     assert_int_equal(p.kernel.run(p.kernel.self, &p.b, NULL), HP_OK);

@@ -19,7 +19,7 @@ hp_status hp_cuda_upload(hp_device *d, const hp_bound *b, const void *constants,
                        "layer %s needs %lld bytes of constants, the plan has %lld: plan again for cuda",
                        b->layer->name, (long long)bytes, (long long)planned);
     if (!d->packed[b->layer_id] && bytes > 0)
-        HP_CUDA(cudaMemcpy(b->pack_forward, constants, (size_t)bytes, cudaMemcpyHostToDevice));
+        HP_CUDA(cudaMemcpy(b->pack.forward, constants, (size_t)bytes, cudaMemcpyHostToDevice));
     d->packed[b->layer_id] = true;
     return HP_OK;
 }
@@ -41,7 +41,7 @@ hp_status hp_cuda_op_of(hp_device *d, const hp_bound *b, hp_infer_op *op, hp_err
     HP_TRY(hp_infer_op_of(&in, b, op, err));
     if (n == 0) return HP_OK;
     HP_TRY(upload_factors(d, &in, b, err));
-    op->factor = b->pack_forward;
+    op->factor = b->pack.forward;
     op->bias = op->factor + n / 2;
     return HP_OK;
 }
@@ -75,8 +75,11 @@ static hp_status as_in_training(hp_device *d, const hp_bound *b, hp_cuda_launch 
 
 static hp_status run_score(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    const hp_cuda_scores s = {
-        .logits = b->x[0], .labels = b->labels, .rows = b->count, .classes = b->in_c[0], .metric = b->metric};
+    const hp_cuda_scores s = {.logits = b->x[0],
+                              .labels = b->step.labels,
+                              .rows = b->count,
+                              .classes = b->map.in_c[0],
+                              .metric = b->step.metric};
     if (b->count > 0) HP_CUDA(hp_cuda_score(&s, d->cuda->compute));
     return HP_OK;
 }

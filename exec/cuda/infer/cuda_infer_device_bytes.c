@@ -26,7 +26,7 @@ static cudaError_t start(const product *p, const hp_cuda_bytes *c, cudaStream_t 
 
 static hp_status run_sample(hp_device *d, const hp_bound *b, const product *p, int64_t n, hp_error *err) {
     const hp_shape *s = &b->shape;
-    const int64_t out = (int64_t)s->oh * s->ow * s->oc * hp_dtype_bytes(b->y_dtype);
+    const int64_t out = (int64_t)s->oh * s->ow * s->oc * hp_dtype_bytes(b->stored.y);
     hp_cuda_quantise q = p->quantise;
     hp_cuda_bytes one = p->bytes;
     q.x += n * q.elems;
@@ -144,7 +144,7 @@ static hp_status pack_all(hp_device *d, const hp_bound *b, const product *p, con
 }
 
 static void set_terms(product *p, const hp_bound *b, const places *a, const hp_matrix_units *u) {
-    unsigned char *pack = b->pack_forward;
+    unsigned char *pack = b->pack.forward;
     hp_cuda_bytes *c = &p->bytes;
     c->zero = u->pixels ? 0 : (uint8_t)u->in_zero;
     c->scale = floats_at(pack, a->scale);
@@ -164,11 +164,11 @@ static hp_status set_dynamic(const hp_bound *b, product *p, const places *a, hp_
     const int64_t elems = (int64_t)s->ih * s->iw * s->ic, scale = hp_round_up(elems, LINE),
                   sample = scale + hp_round_up(4 * a->outs, LINE),
                   bytes = sample + (int64_t)sizeof(hp_cuda_sample);
-    unsigned char *at = b->scratch;
-    if (bytes > b->scratch_bytes)
+    unsigned char *at = b->scratch.at;
+    if (bytes > b->scratch.bytes)
         return hp_fail(err, HP_EPLAN,
                        "layer %s needs %lld bytes of scratch, the plan has %lld: plan again for cuda",
-                       b->layer->name, (long long)bytes, (long long)b->scratch_bytes);
+                       b->layer->name, (long long)bytes, (long long)b->scratch.bytes);
     p->quantise = (hp_cuda_quantise){.x = b->x[0],
                                      .to = at,
                                      .elems = elems,

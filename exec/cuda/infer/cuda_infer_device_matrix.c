@@ -5,7 +5,7 @@
 hp_cuda_taps hp_cuda_taps_of(const hp_bound *b) {
     const int32_t groups = b->shape.groups > 0 ? b->shape.groups : 1;
     hp_cuda_taps t = {.x = b->x[0],
-                      .weight = b->pack_forward,
+                      .weight = b->pack.forward,
                       .shape = b->shape,
                       .transposed = b->layer->op == HP_CONVT,
                       .groups = groups,
@@ -43,6 +43,6 @@ bool hp_cuda_is_product(const hp_bound *b) {
 }
 
 hp_status hp_cuda_infer_matrix(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
-    const bool bytes = b->x_dtype[0] == HP_U8 || b->layer->dynamic;
+    const bool bytes = b->stored.x[0] == HP_U8 || b->layer->dynamic;
     return (bytes ? hp_cuda_infer_bytes : hp_cuda_infer_real)(d, b, l, err);
 }

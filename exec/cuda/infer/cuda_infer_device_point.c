@@ -83,9 +83,9 @@ static hp_cuda_point part_of(const hp_bound *b, const hp_infer_op *o, int k) {
                        .put = hp_cuda_put_of(&o->y),
                        .act = hp_cuda_act_of(o),
                        .pixels = s->n * s->oh * s->ow,
-                       .channels = joins ? b->in_c[k] : s->oc,
+                       .channels = joins ? b->map.in_c[k] : s->oc,
                        .pitch = s->oc,
-                       .at = joins ? b->in_at[k] : 0,
+                       .at = joins ? b->map.in_at[k] : 0,
                        .map = (int64_t)s->oh * s->ow,
                        .unit = {1, 1}};
     set_second(&p, b, o);

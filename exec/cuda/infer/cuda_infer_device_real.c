@@ -61,13 +61,13 @@ static void pack_weights(const hp_bound *b, unsigned char *to, const float *from
         for (int64_t tap = 0; tap < taps; tap++)
             for (int32_t i = 0; i < inner; i++)
                 store_weight(to, (o * taps + tap) * inner + i, from[(o * inner + i) * taps + tap],
-                             b->x_dtype[0]);
+                             b->stored.x[0]);
 }
 
 static int64_t bias_place(const hp_bound *b) {
     enum { LINE = 64 };
     const hp_cuda_taps t = hp_cuda_taps_of(b);
-    const int64_t bytes = t.groups * t.outs * t.weight_row * hp_dtype_bytes(b->x_dtype[0]);
+    const int64_t bytes = t.groups * t.outs * t.weight_row * hp_dtype_bytes(b->stored.x[0]);
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
@@ -89,7 +89,7 @@ static hp_status pack_all(hp_device *d, const hp_bound *b, hp_error *err) {
 
 static hp_dnn_conv convolution_of(const hp_device *d, const hp_bound *b) {
     hp_dnn_conv c = hp_dnn_conv_of(d, b, HP_TASK_FWD);
-    c.dtype = (int32_t)b->x_dtype[0];
+    c.dtype = (int32_t)b->stored.x[0];
     c.bias = b->layer->op != HP_CONVT;
     c.add = b->layer->op != HP_CONVT && hp_layer_adds(b->layer);
     return c;
@@ -105,7 +105,7 @@ static bool is_for_dnn(const hp_bound *b, const hp_dnn_conv *c) {
     const bool padded = c->pad_top >= 0 && c->pad_left >= 0 && c->pad_bottom > -c->stride_h &&
                         c->pad_right > -c->stride_w && c->pad_top <= (c->kh - 1) * c->dil_h &&
                         c->pad_left <= (c->kw - 1) * c->dil_w;
-    return padded && b->x_dtype[0] == b->y_dtype && !(c->kind == HP_DNN_DGRAD && hp_layer_adds(b->layer));
+    return padded && b->stored.x[0] == b->stored.y && !(c->kind == HP_DNN_DGRAD && hp_layer_adds(b->layer));
 }
 
 static int32_t alignment_of(const hp_bound *b) {
@@ -122,7 +122,7 @@ static void try_dnn(hp_device *d, const hp_bound *b, product *p) {
     if (!is_for_dnn(b, &c)) return;
     c.act = acts ? b->layer->act : HP_ACT_NONE;
     c.alignment = alignment_of(b);
-    if (hp_dnn_plan_conv(d->dnn, &c, b->scratch_bytes, &p->conv, &refused) != HP_OK) {
+    if (hp_dnn_plan_conv(d->dnn, &c, b->scratch.bytes, &p->conv, &refused) != HP_OK) {
         p->conv = NULL;
         return;
     }
@@ -132,21 +132,21 @@ static void try_dnn(hp_device *d, const hp_bound *b, product *p) {
     p->finishes = !fused || !acts;
     const bool back = c.kind == HP_DNN_DGRAD;
     p->data = (hp_dnn_data){.x = back ? b->y : b->x[0],
-                            .w = b->pack_forward,
+                            .w = b->pack.forward,
                             .y = back ? b->x[0] : b->y,
                             .z = c.add ? b->y : NULL,
                             .bias = back ? NULL : (void *)(uintptr_t)p->own.bias,
-                            .workspace = b->scratch};
+                            .workspace = b->scratch.at};
 }
 
 /* What is added lies in the result, to which the library adds the product: in float32, where nothing is rounded twice. */
 static void try_lt(hp_device *d, const hp_bound *b, product *p) {
     const hp_shape *s = &b->shape;
-    const bool wide = b->y_dtype == HP_F32, adds = hp_layer_adds(b->layer);
+    const bool wide = b->stored.y == HP_F32, adds = hp_layer_adds(b->layer);
     hp_error refused;
     const hp_lt_product c = {.kind = HP_LT_FORWARD,
-                             .dtype = b->x_dtype[0],
-                             .result = b->y_dtype,
+                             .dtype = b->stored.x[0],
+                             .result = b->stored.y,
                              .math = hp_dnn_math_of(d->config.graph->prec),
                              .m = s->n * s->oh * s->ow,
                              .n = s->oc,
@@ -154,24 +154,24 @@ static void try_lt(hp_device *d, const hp_bound *b, product *p) {
                              .bias = wide,
                              .add = adds,
                              .inputs_first = b->layer->op == HP_CONVT};
-    if (!hp_cuda_is_product(b) || alignment_of(b) != 16 || (!wide && (adds || b->x_dtype[0] != b->y_dtype)))
+    if (!hp_cuda_is_product(b) || alignment_of(b) != 16 || (!wide && (adds || b->stored.x[0] != b->stored.y)))
         return;
-    if (hp_lt_plan_product(d->lt, &c, b->scratch_bytes, &p->dense, &refused) != HP_OK) {
+    if (hp_lt_plan_product(d->lt, &c, b->scratch.bytes, &p->dense, &refused) != HP_OK) {
         p->dense = NULL;
         return;
     }
     p->left_bias = wide ? NULL : p->own.bias;
     p->finishes = !wide || b->layer->act != HP_ACT_NONE;
     p->data = (hp_dnn_data){.x = b->x[0],
-                            .w = b->pack_forward,
+                            .w = b->pack.forward,
                             .y = b->y,
                             .bias = (void *)(uintptr_t)p->own.bias,
-                            .workspace = b->scratch};
+                            .workspace = b->scratch.at};
 }
 
 /* cuDNN's engines of strict float32 reach 13 to 28 Tflop/s in products of 1 x 1 on an H100 (cuDNN 9.19). */
 static bool is_strict(const hp_device *d, const hp_bound *b) {
-    return b->x_dtype[0] == HP_F32 && b->y_dtype == HP_F32 &&
+    return b->stored.x[0] == HP_F32 && b->stored.y == HP_F32 &&
            hp_dnn_math_of(d->config.graph->prec) == HP_DNN_STRICT;
 }
 
@@ -181,8 +181,8 @@ static void set_own(hp_device *d, const hp_bound *b, product *p) {
     const hp_infer in = hp_cuda_infer_of(d);
     const hp_infer_op op = hp_matrix_op(&in, b);
     p->own.taps = hp_cuda_taps_of(b);
-    p->own.x_dtype = b->x_dtype[0];
-    p->own.bias = (const float *)(void *)((unsigned char *)b->pack_forward + bias_place(b));
+    p->own.x_dtype = b->stored.x[0];
+    p->own.bias = (const float *)(void *)((unsigned char *)b->pack.forward + bias_place(b));
     p->own.finish = hp_cuda_finish_of(b, &op, &(hp_matrix_units){.hi8 = 255});
 }
 
@@ -194,7 +194,7 @@ hp_status hp_cuda_infer_real(hp_device *d, const hp_bound *b, hp_cuda_launch *l,
     product *p = HP_NEW(d->arena, product, 1);
     *l = (hp_cuda_launch){run_real, p, "own"};
     if (b->out_elems == 0) return HP_OK;
-    if (b->y_dtype == HP_U8)
+    if (b->stored.y == HP_U8)
         return hp_fail(err, HP_EUNAVAIL, "layer %s: the cuda device makes no bytes of numbers in one layer",
                        b->layer->name);
     HP_TRY(pack_all(d, b, err));

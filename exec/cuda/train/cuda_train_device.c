@@ -67,10 +67,10 @@ static hp_cuda_launch_fn *const others[HP_TASK_OPS] = {
 };
 
 hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err) {
-    if (bytes <= b->scratch_bytes) return HP_OK;
+    if (bytes <= b->scratch.bytes) return HP_OK;
     return hp_fail(err, HP_EPLAN, "%s needs %lld bytes of scratch, the plan has %lld: plan again for cuda",
                    b->layer ? b->layer->name : hp_task_infos[b->task->op].name, (long long)bytes,
-                   (long long)b->scratch_bytes);
+                   (long long)b->scratch.bytes);
 }
 
 /* Kernels take one element type for all that a layer reads and writes. */

@@ -46,31 +46,31 @@ static hp_dtype factors_of(const hp_device *d, const hp_bound *b) {
 static hp_cuda_attend attend_of(const hp_device *d, const hp_bound *b, const float *turn) {
     const hp_layer *l = b->layer;
     const int32_t channels = hp_head_channels(b->graph, l);
-    hp_cuda_attend a = {
-        .dtype = hp_cuda_elements(d, b),
-        .factors = factors_of(d, b),
-        .samples = b->shape.n,
-        .channels = channels,
-        .first_head = b->shape.oc0 / channels,
-        .heads = (int32_t)hp_attention_heads(b->graph, b->layer_id, &b->shape),
-        .group = l->groups / l->kv_heads,
-        .q = heads_of(b->x[0], &b->in_box[0]),
-        .k = heads_of(b->x[1], &b->in_box[1]),
-        .v = heads_of(b->x[2], &b->in_box[1]),
-        .y = heads_of(b->y, &b->out_box),
-        .dy = heads_of(b->dy, &b->out_box),
-        .dq = heads_of(b->dx[0], &b->in_box[0]),
-        .dk = heads_of(b->dx[1], &b->in_box[1]),
-        .dv = heads_of(b->dx[2], &b->in_box[1]),
-        .causal = l->causal,
-        .add = b->task->flags & HP_FLAG_ADD,
-        .scale = (float)(1 / sqrt(channels)),
-        .bias = l->n_param > 0 ? b->param[0] : NULL,
-        .dbias = l->n_param > 0 ? b->grad[0] : NULL,
-        .turn = turn,
-        .log_sum = b->save,
-        .product = b->scratch,
-        .partial = (double *)((char *)b->scratch + hp_gpu_attend_products(b->graph, b->layer_id, &b->shape))};
+    hp_cuda_attend a = {.dtype = hp_cuda_elements(d, b),
+                        .factors = factors_of(d, b),
+                        .samples = b->shape.n,
+                        .channels = channels,
+                        .first_head = b->shape.oc0 / channels,
+                        .heads = (int32_t)hp_attention_heads(b->graph, b->layer_id, &b->shape),
+                        .group = l->groups / l->kv_heads,
+                        .q = heads_of(b->x[0], &b->map.in_box[0]),
+                        .k = heads_of(b->x[1], &b->map.in_box[1]),
+                        .v = heads_of(b->x[2], &b->map.in_box[1]),
+                        .y = heads_of(b->y, &b->map.out_box),
+                        .dy = heads_of(b->dy, &b->map.out_box),
+                        .dq = heads_of(b->dx[0], &b->map.in_box[0]),
+                        .dk = heads_of(b->dx[1], &b->map.in_box[1]),
+                        .dv = heads_of(b->dx[2], &b->map.in_box[1]),
+                        .causal = l->causal,
+                        .add = b->task->flags & HP_FLAG_ADD,
+                        .scale = (float)(1 / sqrt(channels)),
+                        .bias = l->n_param > 0 ? b->param[0] : NULL,
+                        .dbias = l->n_param > 0 ? b->grad[0] : NULL,
+                        .turn = turn,
+                        .log_sum = b->save,
+                        .product = b->scratch.at,
+                        .partial = (double *)((char *)b->scratch.at +
+                                              hp_gpu_attend_products(b->graph, b->layer_id, &b->shape))};
     set_windows(&a, b);
     return a;
 }

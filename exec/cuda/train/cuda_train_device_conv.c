@@ -29,7 +29,7 @@ static bool is_forward(const hp_bound *b) {
 static hp_status run_pack(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_gpu_weights w = hp_gpu_weights_of(b->layer, &b->shape);
-    void *const packs[2] = {b->pack_forward, b->pack_backward};
+    void *const packs[2] = {b->pack.forward, b->pack.backward};
     for (int i = 0; i < 2; i++)
         if (packs[i] && (i == 0 || packs[1] != packs[0]))
             HP_CUDA(hp_cuda_pack(hp_cuda_elements(d, b), packs[i], b->param[0], w.outer, w.ins, w.taps,
@@ -39,7 +39,7 @@ static hp_status run_pack(hp_device *d, const hp_bound *b, void *self, hp_error 
 
 hp_status hp_cuda_prepare_pack(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     const int64_t bytes = hp_gpu_weight_elems(b->layer, &b->shape) * hp_dtype_bytes(hp_cuda_elements(d, b));
-    const int64_t room[2] = {b->pack_forward_bytes, b->pack_backward_bytes};
+    const int64_t room[2] = {b->pack.forward_bytes, b->pack.backward_bytes};
     for (int i = 0; i < 2; i++)
         if (room[i] > 0 && room[i] < bytes)
             return hp_fail(err, HP_EPLAN,
@@ -51,7 +51,7 @@ hp_status hp_cuda_prepare_pack(hp_device *d, const hp_bound *b, hp_cuda_launch *
 
 /* Both directions read the same layout. */
 static void *weights_of(const hp_bound *b) {
-    return !is_forward(b) && b->pack_backward ? b->pack_backward : b->pack_forward;
+    return !is_forward(b) && b->pack.backward ? b->pack.backward : b->pack.forward;
 }
 
 static hp_status check_pack(const hp_bound *b, hp_error *err) {
@@ -62,7 +62,7 @@ static hp_status check_pack(const hp_bound *b, hp_error *err) {
 /* --- running --- */
 
 static hp_status run_plan(const product *p, hp_dnn_data *data, const hp_bound *b, hp_error *err) {
-    data->workspace = (unsigned char *)b->scratch + p->own;
+    data->workspace = (unsigned char *)b->scratch.at + p->own;
     return p->dense ? hp_lt_run(p->dense, data, err) : hp_dnn_run(p->conv, data, err);
 }
 
@@ -91,13 +91,13 @@ static hp_status run_backward_weights(hp_device *d, const hp_bound *b, void *sel
     const product *p = self;
     const hp_gpu_weights w = hp_gpu_weights_of(b->layer, &b->shape);
     const bool back = b->layer->op == HP_CONVT, add = b->task->flags & HP_FLAG_ADD;
-    hp_dnn_data data = {.x = back ? b->dy : b->x[0], .w = b->scratch, .y = back ? b->x[0] : b->dy};
+    hp_dnn_data data = {.x = back ? b->dy : b->x[0], .w = b->scratch.at, .y = back ? b->x[0] : b->dy};
     HP_TRY(run_plan(p, &data, b, err));
-    HP_CUDA(
-        hp_cuda_unpack(p->gradient, b->grad[0], b->scratch, w.outer, w.ins, w.taps, add, d->cuda->compute));
+    HP_CUDA(hp_cuda_unpack(p->gradient, b->grad[0], b->scratch.at, w.outer, w.ins, w.taps, add,
+                           d->cuda->compute));
     if (has_bias(b)) /* in the scratch that the weights' gradient has left */
         HP_CUDA(hp_cuda_bias_gradient(p->dtype, b->grad[1], b->dy, hp_cuda_pixels(&b->shape), b->shape.oc,
-                                      add, b->scratch, d->cuda->compute));
+                                      add, b->scratch.at, d->cuda->compute));
     return HP_OK;
 }
 
@@ -127,7 +127,7 @@ static hp_status prepare_dense(hp_device *d, const hp_bound *b, product *p, int6
                              .m = m,
                              .n = b->shape.oc,
                              .k = k};
-    HP_TRY(hp_lt_plan_product(d->lt, &c, b->scratch_bytes - p->own, &p->dense, err));
+    HP_TRY(hp_lt_plan_product(d->lt, &c, b->scratch.bytes - p->own, &p->dense, err));
     p->add_bias = is_forward(b) && has_bias(b);
     *l = (hp_cuda_launch){runs[b->task->op], p, "cublasLt"};
     return HP_OK;
@@ -149,7 +149,7 @@ hp_status hp_cuda_prepare_conv(hp_device *d, const hp_bound *b, hp_cuda_launch *
     if (b->layer->op == HP_CONV && is_odd_matrix(&c))
         return prepare_dense(d, b, p, hp_cuda_pixels(&b->shape), c.ic, l, err);
     c.bias = c.kind == HP_DNN_FORWARD && is_forward(b) && has_bias(b);
-    HP_TRY(hp_dnn_plan_conv(d->dnn, &c, b->scratch_bytes - p->own, &p->conv, err));
+    HP_TRY(hp_dnn_plan_conv(d->dnn, &c, b->scratch.bytes - p->own, &p->conv, err));
     p->add_bias = is_forward(b) && has_bias(b) && !(c.bias && hp_dnn_plan_fused(p->conv));
     *l = (hp_cuda_launch){runs[b->task->op], p, hp_dnn_plan_name(p->conv)};
     return HP_OK;

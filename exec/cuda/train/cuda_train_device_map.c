@@ -5,12 +5,12 @@ static hp_cuda_mul mul_of(const hp_bound *b) {
     const hp_shape *s = &b->shape;
     return (hp_cuda_mul){.x = b->x[0],
                          .second = b->x[1],
-                         .vector = hp_box_elems(&b->in_box[1]) != b->out_elems,
+                         .vector = hp_box_elems(&b->map.in_box[1]) != b->out_elems,
                          .samples = s->n,
                          .pixels = (int64_t)s->oh * s->ow,
                          .channels = s->oc,
                          .clamp = hp_clamp_of(b->layer),
-                         .partial = b->scratch};
+                         .partial = b->scratch.at};
 }
 
 hp_status hp_cuda_mul_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
@@ -40,7 +40,7 @@ static hp_cuda_prelu prelu_of(const hp_bound *b) {
                            .channels = b->shape.oc,
                            .add = b->task->flags & HP_FLAG_ADD,
                            .grad = b->grad[0],
-                           .partial = b->scratch};
+                           .partial = b->scratch.at};
 }
 
 hp_status hp_cuda_prelu_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
@@ -84,7 +84,7 @@ hp_status hp_cuda_resize_bwd(hp_device *d, const hp_bound *b, void *self, hp_err
 
 static hp_cuda_gather gather_of(const hp_bound *b) {
     return (hp_cuda_gather){
-        .shape = b->shape, .rule = hp_gathering_of(b->layer), .first = b->in_box[0].lo[HP_AXIS_C]};
+        .shape = b->shape, .rule = hp_gathering_of(b->layer), .first = b->map.in_box[0].lo[HP_AXIS_C]};
 }
 
 hp_status hp_cuda_gather_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {

@@ -19,10 +19,10 @@ static hp_cuda_runs runs_of(void *to, const hp_box *to_box, const void *from, co
 
 hp_status hp_cuda_copy_boxes(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    const hp_box meet = hp_box_and(b->dst_box, b->src_box), both = hp_task_rows(b->task, &meet);
+    const hp_box meet = hp_box_and(b->copy.dst, b->copy.src), both = hp_task_rows(b->task, &meet);
     const int bytes = hp_dtype_bytes(b->dtype);
     if (hp_box_empty(&both)) return HP_OK;
-    const hp_cuda_runs r = runs_of(b->y, b->dst_box, b->x[0], b->src_box, &both, bytes);
+    const hp_cuda_runs r = runs_of(b->y, b->copy.dst, b->x[0], b->copy.src, &both, bytes);
     if (b->task->flags & HP_FLAG_ADD)
         HP_CUDA(hp_cuda_move_add(b->dtype, &r, d->cuda->compute));
     else
@@ -45,8 +45,8 @@ hp_status hp_cuda_zero(hp_device *d, const hp_bound *b, void *self, hp_error *er
 static hp_status move_channels(hp_device *d, const hp_bound *b, int i, void *part, void *whole, bool split,
                                hp_error *err) {
     const int bytes = hp_dtype_bytes(hp_cuda_elements(d, b));
-    const int64_t c = b->in_c[i], out = b->shape.oc;
-    unsigned char *place = (unsigned char *)whole + b->in_at[i] * bytes;
+    const int64_t c = b->map.in_c[i], out = b->shape.oc;
+    unsigned char *place = (unsigned char *)whole + b->map.in_at[i] * bytes;
     const hp_cuda_runs r = {.to = split ? part : place,
                             .from = split ? place : part,
                             .n = {1, 1, hp_cuda_pixels(&b->shape)},

@@ -6,19 +6,19 @@
 /* hp_running_factors, with the replica left open: kernels read it in the step. */
 static void set_running(hp_cuda_norm *n, const hp_bound *b) {
     const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
-    const bool alone = b->bn != HP_BN_ALL, last = b->task->flags & HP_FLAG_LAST;
+    const bool alone = b->step.bn != HP_BN_ALL, last = b->task->flags & HP_FLAG_LAST;
     n->fresh = (double)b->layer->momentum;
     n->keep = 1 - n->fresh;
     n->before[0] = (double)(1 + skipped);
-    n->before[1] = b->task->flags & HP_FLAG_FIRST && alone ? b->micro : 0;
-    n->after[0] = last ? (double)following + (alone ? (double)(b->dp - 1) * b->micro : 0) : 0;
-    n->after[1] = last && alone ? -b->micro : 0;
+    n->before[1] = b->task->flags & HP_FLAG_FIRST && alone ? b->step.micro : 0;
+    n->after[0] = last ? (double)following + (alone ? (double)(b->step.dp - 1) * b->step.micro : 0) : 0;
+    n->after[1] = last && alone ? -b->step.micro : 0;
 }
 
 static bool counts_whole(const hp_bound *b) {
     const int64_t whole[] = {b->shape.n, b->shape.oh, b->shape.ow};
     for (int a = HP_AXIS_N; b->sums && a <= HP_AXIS_W; a++)
-        if (b->counted.lo[a] != 0 || b->counted.hi[a] != whole[a]) return false;
+        if (b->map.counted.lo[a] != 0 || b->map.counted.hi[a] != whole[a]) return false;
     return true;
 }
 
@@ -39,17 +39,17 @@ static hp_cuda_norm norm_of(const hp_device *d, const hp_bound *b) {
                       .oh = s->oh,
                       .ow = s->ow,
                       .all = counts_whole(b),
-                      .counted = b->counted,
+                      .counted = b->map.counted,
                       .eps = (double)b->layer->eps,
                       .clamp = hp_clamp_of(b->layer),
                       .x = b->x[0],
                       .save = b->save,
                       .add = b->task->flags & HP_FLAG_ADD,
                       .sums = b->sums,
-                      .partial = b->scratch,
+                      .partial = b->scratch.at,
                       .step = d->step};
     n.pixels = (double)(b->sums ? b->task->count : n.rows);
-    n.factor = (float *)((unsigned char *)b->scratch + hp_column_sums_bytes(n.rows, n.channels));
+    n.factor = (float *)((unsigned char *)b->scratch.at + hp_column_sums_bytes(n.rows, n.channels));
     set_params(&n, b);
     return n;
 }
@@ -107,7 +107,7 @@ static hp_cuda_groupnorm groupnorm_of(const hp_device *d, const hp_bound *b) {
     hp_cuda_groupnorm g = {.dtype = hp_cuda_elements(d, b),
                            .shape = *s,
                            .width = width,
-                           .first = s->oc0 - b->in_box[0].lo[HP_AXIS_C],
+                           .first = s->oc0 - b->map.in_box[0].lo[HP_AXIS_C],
                            .add = b->task->flags & HP_FLAG_ADD,
                            .eps = (double)b->layer->eps,
                            .share = 1 / ((double)s->ih * s->iw * width),
@@ -120,7 +120,7 @@ static hp_cuda_groupnorm groupnorm_of(const hp_device *d, const hp_bound *b) {
                            .dgamma = b->grad[0],
                            .dbeta = shifts ? b->grad[1] : NULL,
                            .all_groups = s->n * (s->ic / width),
-                           .partial = b->scratch};
+                           .partial = b->scratch.at};
     g.column = g.partial + hp_gpu_groupnorm_partial(s) / (int64_t)sizeof(double);
     g.group = g.column + 2 * s->n * s->ic;
     return g;
@@ -170,7 +170,7 @@ hp_status hp_cuda_meanpool_fwd(hp_device *d, const hp_bound *b, void *self, hp_e
     const hp_dtype t = hp_cuda_elements(d, b);
     const hp_cuda_pool p = pool_of(b);
     if (hp_gpu_mean_rows(b->layer, s))
-        HP_CUDA(hp_cuda_mean_rows(t, b->y, b->x[0], s->n, (int64_t)s->ih * s->iw, s->oc, b->scratch,
+        HP_CUDA(hp_cuda_mean_rows(t, b->y, b->x[0], s->n, (int64_t)s->ih * s->iw, s->oc, b->scratch.at,
                                   d->cuda->compute));
     else
         HP_CUDA(hp_cuda_meanpool(t, b->y, b->x[0], &p, d->cuda->compute));

@@ -51,8 +51,8 @@ static hp_status dropout(hp_device *d, const hp_bound *b, const void *from, void
     const hp_dtype t = hp_cuda_elements(d, b);
     const hp_cuda_dropout o = {.elems = b->out_elems,
                                .shape = b->shape,
-                               .first_sample = b->task->micro * b->micro_batch + b->sample0,
-                               .replica_samples = b->micro * b->micro_batch,
+                               .first_sample = b->task->micro * b->step.micro_batch + b->map.sample0,
+                               .replica_samples = b->step.micro * b->step.micro_batch,
                                .layer = (uint64_t)b->layer_id,
                                .p = (double)b->layer->p};
     if (!(b->task->flags & HP_FLAG_EVAL))
@@ -78,24 +78,26 @@ hp_status hp_cuda_dropout_bwd(hp_device *d, const hp_bound *b, void *self, hp_er
 static hp_cuda_loss loss_of(const hp_device *d, const hp_bound *b) {
     return (hp_cuda_loss){.logits = b->x[0],
                           .dlogits = b->y,
-                          .labels = b->labels,
+                          .labels = b->step.labels,
                           .rows = b->count,
-                          .classes = b->in_c[0],
-                          .all = b->classes,
-                          .first = b->first_class,
-                          .members = b->members,
+                          .classes = b->map.in_c[0],
+                          .all = b->loss.classes,
+                          .first = b->loss.first_class,
+                          .members = b->loss.members,
                           .sums = b->sums,
-                          .first_sum = b->first_sum,
-                          .scale = 1 / ((double)b->batch * (double)b->pixels), /* rows of all ranks */
+                          .first_sum = b->loss.first_sum,
+                          .scale =
+                              1 / ((double)b->step.batch * (double)b->step.pixels), /* rows of all ranks */
                           .step = d->step,
-                          .partial = b->scratch,
-                          .metric = b->metric};
+                          .partial = b->scratch.at,
+                          .metric = b->step.metric};
 }
 
 hp_status hp_cuda_class_sums(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_cuda_loss l = loss_of(d, b);
-    HP_TRY(hp_cuda_clear(d, b->sums, (int64_t)sizeof *b->sums * b->members * b->count * HP_MAXSUMS, err));
+    HP_TRY(
+        hp_cuda_clear(d, b->sums, (int64_t)sizeof *b->sums * b->loss.members * b->count * HP_MAXSUMS, err));
     HP_CUDA(hp_cuda_maxsum(hp_cuda_operand_elements(d, b, 1), &l, d->cuda->compute));
     return HP_OK;
 }
@@ -122,28 +124,28 @@ hp_status hp_cuda_copy_part(hp_device *d, const hp_bound *b, void *self, hp_erro
 
 hp_status hp_cuda_update_step(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    const hp_cuda_update a = {.w = b->weight,
-                              .m = b->state[0],
-                              .v = b->state[1],
-                              .g = b->gradient,
+    const hp_cuda_update a = {.w = b->update.weight,
+                              .m = b->update.state[0],
+                              .v = b->update.state[1],
+                              .g = b->update.gradient,
                               .n = b->count,
-                              .decayed = b->decayed,
-                              .rows = b->pixels > 1 ? (double)b->batch * (double)b->pixels : 0,
-                              .clips = b->clips,
-                              .metric = b->metric,
+                              .decayed = b->update.decayed,
+                              .rows = b->step.pixels > 1 ? (double)b->step.batch * (double)b->step.pixels : 0,
+                              .clips = b->update.clips,
+                              .metric = b->step.metric,
                               .step = d->step};
-    HP_CUDA(hp_cuda_descend(b->optimizer, &a, d->cuda->compute));
+    HP_CUDA(hp_cuda_descend(b->update.optimizer, &a, d->cuda->compute));
     return HP_OK;
 }
 
 hp_status hp_cuda_norm_of_gradients(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    HP_CUDA(hp_cuda_squares(b->gradient, b->count, b->scratch, b->metric, d->cuda->compute));
+    HP_CUDA(hp_cuda_squares(b->update.gradient, b->count, b->scratch.at, b->step.metric, d->cuda->compute));
     return HP_OK;
 }
 
 hp_status hp_cuda_look_for_overflow(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    HP_CUDA(hp_cuda_finite(b->gradient, b->count, b->metric, d->cuda->compute));
+    HP_CUDA(hp_cuda_finite(b->update.gradient, b->count, b->step.metric, d->cuda->compute));
     return HP_OK;
 }

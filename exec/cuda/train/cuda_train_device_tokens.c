@@ -31,9 +31,9 @@ static hp_cuda_layernorm norm_of(const hp_device *d, const hp_bound *b) {
                            .beta = b->layer->n_param > 1 ? b->param[1] : NULL,
                            .dgamma = b->grad[0],
                            .dbeta = b->layer->n_param > 1 ? b->grad[1] : NULL,
-                           .partial = b->scratch};
-    if (b->scratch) /* forward there is none */
-        l.moments = (float *)((unsigned char *)b->scratch + hp_column_sums_bytes(l.pixels, l.outs));
+                           .partial = b->scratch.at};
+    if (b->scratch.at) /* forward there is none */
+        l.moments = (float *)((unsigned char *)b->scratch.at + hp_column_sums_bytes(l.pixels, l.outs));
     return l;
 }
 
@@ -195,7 +195,7 @@ static hp_cuda_runs quarter_of(const hp_bound *b, int which, void *merged, void 
     const int32_t rows = at_most(s->oh, (s->full_ih - dy + 1) / 2 - s->oy0),
                   cols = at_most(s->ow, (s->full_iw - dx + 1) / 2 - s->ox0);
     const int64_t at = ((int64_t)(2 * s->oy0 + dy - s->iy0) * s->iw + 2 * s->ox0 + dx - s->ix0) * s->ic + c0 -
-                       which * quarter - b->in_box[0].lo[HP_AXIS_C];
+                       which * quarter - b->map.in_box[0].lo[HP_AXIS_C];
     unsigned char *of_merged = (unsigned char *)merged + (int64_t)(c0 - s->oc0) * bytes,
                   *of_map = (unsigned char *)map + at * bytes;
     const int64_t out[3] = {(int64_t)s->oh * s->ow * s->oc, (int64_t)s->ow * s->oc, s->oc},
@@ -246,7 +246,7 @@ hp_status hp_cuda_sum_bwd(hp_device *d, const hp_bound *b, void *self, hp_error 
     const hp_dtype t = hp_cuda_elements(d, b);
     const int64_t pixels = hp_cuda_pixels(&b->shape), outs = b->shape.oc, ins = b->shape.ic;
     if (b->layer->n_param > 0)
-        HP_CUDA(hp_cuda_bias_gradient(t, b->grad[0], b->dy, pixels, b->shape.oc, adds(b), b->scratch,
+        HP_CUDA(hp_cuda_bias_gradient(t, b->grad[0], b->dy, pixels, b->shape.oc, adds(b), b->scratch.at,
                                       d->cuda->compute));
     if (!b->dx[0] || b->dx[0] == b->dy) return HP_OK;
     const hp_cuda_runs r = {.to = b->dx[0],

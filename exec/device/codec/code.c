@@ -22,7 +22,7 @@ static hp_code_block block_at(int64_t count, int64_t first) {
 
 static void encode_f32(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at) {
     float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK],
-          *kept = b->residual ? (float *)b->residual + at->first : NULL;
+          *kept = b->code.residual ? (float *)b->code.residual + at->first : NULL;
     memcpy(x, (const float *)b->x[0] + at->first, sizeof *x * (size_t)at->n);
     for (int i = 0; i < at->n && kept; i++) x[i] += kept[i];
     codec->encode(at, x, b->y);
@@ -33,7 +33,7 @@ static void encode_f32(const hp_code_ops *codec, const hp_bound *b, const hp_cod
 
 static void encode_f64(const hp_code_ops *codec, const hp_bound *b, const hp_code_block *at) {
     const double *from = (const double *)b->x[0] + at->first;
-    double *kept = b->residual ? (double *)b->residual + at->first : NULL;
+    double *kept = b->code.residual ? (double *)b->code.residual + at->first : NULL;
     float x[HP_CODEC_BLOCK] = {0}, back[HP_CODEC_BLOCK];
     for (int i = 0; i < at->n; i++) x[i] = (float)(from[i] + (kept ? kept[i] : 0));
     codec->encode(at, x, b->y);
@@ -54,7 +54,7 @@ static void decode_block(const hp_code_ops *codec, const hp_bound *b, const hp_c
                          int64_t bytes) {
     double sum[HP_CODEC_BLOCK] = {0};
     float x[HP_CODEC_BLOCK];
-    for (int64_t k = 0; k < b->n_codes; k++) {
+    for (int64_t k = 0; k < b->code.n; k++) {
         codec->decode(at, (const unsigned char *)b->x[0] + k * bytes, x);
         for (int i = 0; i < HP_CODEC_BLOCK; i++) sum[i] += (double)x[i];
     }
@@ -62,7 +62,7 @@ static void decode_block(const hp_code_ops *codec, const hp_bound *b, const hp_c
 }
 
 static void decode_blocks(const hp_code_ops *codec, const hp_bound *b) {
-    const int64_t bytes = hp_codec_bytes(b->codec, b->count / b->cols, b->cols);
+    const int64_t bytes = hp_codec_bytes(b->code.codec, b->count / b->code.cols, b->code.cols);
     for (int64_t first = 0; first < b->count; first += HP_CODEC_BLOCK) {
         const hp_code_block at = block_at(b->count, first);
         decode_block(codec, b, &at, bytes);
@@ -70,7 +70,7 @@ static void decode_blocks(const hp_code_ops *codec, const hp_bound *b) {
 }
 
 void hp_code_encode(const hp_bound *b) {
-    const hp_code_ops *codec = ops[hp_codec_kind_of(b->codec)];
+    const hp_code_ops *codec = ops[hp_codec_kind_of(b->code.codec)];
     if (codec->encode_all)
         codec->encode_all(b);
     else
@@ -78,7 +78,7 @@ void hp_code_encode(const hp_bound *b) {
 }
 
 void hp_code_decode(const hp_bound *b) {
-    const hp_code_ops *codec = ops[hp_codec_kind_of(b->codec)];
+    const hp_code_ops *codec = ops[hp_codec_kind_of(b->code.codec)];
     if (codec->decode_all)
         codec->decode_all(b);
     else

@@ -24,5 +24,5 @@ static const uint64_t STREAM = UINT64_C(1) << 40; /* of random numbers, one for 
 #include "exec/device/codec/powersgd.inc"
 
 void hp_code_factors(const hp_bound *b, const hp_step *s) {
-    (b->dtype == HP_F32 ? run_f32 : run_f64)(b, s, hp_codec_number(b->codec));
+    (b->dtype == HP_F32 ? run_f32 : run_f64)(b, s, hp_codec_number(b->code.codec));
 }

@@ -8,11 +8,11 @@
 enum { SIDE = 4 };
 
 static zfp_stream *open_stream(const hp_bound *b, void *code) {
-    const int64_t bytes = hp_codec_bytes(b->codec, b->count / b->cols, b->cols);
+    const int64_t bytes = hp_codec_bytes(b->code.codec, b->count / b->code.cols, b->code.cols);
     bitstream *bits = stream_open(code, (size_t)bytes);
     zfp_stream *z = zfp_stream_open(bits);
     HP_ASSERT(bits && z);
-    zfp_stream_set_rate(z, hp_codec_number(b->codec), zfp_type_float, 2, zfp_false);
+    zfp_stream_set_rate(z, hp_codec_number(b->code.codec), zfp_type_float, 2, zfp_false);
     return z;
 }
 
@@ -28,39 +28,39 @@ static size_t side(int64_t at, int64_t n) {
 }
 
 static void encode_block(zfp_stream *z, const hp_bound *b, int64_t row, int64_t col) {
-    const size_t rows = side(row, b->count / b->cols), cols = side(col, b->cols);
+    const size_t rows = side(row, b->count / b->code.cols), cols = side(col, b->code.cols);
     float x[SIDE * SIDE];
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++)
             x[SIDE * r + c] =
-                (float)hp_code_get(b->x[0], b->dtype, (row + (int64_t)r) * b->cols + col + (int64_t)c);
+                (float)hp_code_get(b->x[0], b->dtype, (row + (int64_t)r) * b->code.cols + col + (int64_t)c);
     zfp_encode_partial_block_strided_float_2(z, x, cols, rows, 1, SIDE);
 }
 
 static void decode_block(zfp_stream *z, const hp_bound *b, int64_t row, int64_t col) {
-    const size_t rows = side(row, b->count / b->cols), cols = side(col, b->cols);
+    const size_t rows = side(row, b->count / b->code.cols), cols = side(col, b->code.cols);
     float x[SIDE * SIDE];
     zfp_decode_partial_block_strided_float_2(z, x, cols, rows, 1, SIDE);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++)
-            hp_code_put(b->y, b->dtype, (row + (int64_t)r) * b->cols + col + (int64_t)c,
+            hp_code_put(b->y, b->dtype, (row + (int64_t)r) * b->code.cols + col + (int64_t)c,
                         (double)x[SIDE * r + c]);
 }
 
 static void encode(const hp_bound *b) {
-    const int64_t bytes = hp_codec_bytes(b->codec, b->count / b->cols, b->cols);
+    const int64_t bytes = hp_codec_bytes(b->code.codec, b->count / b->code.cols, b->code.cols);
     memset((unsigned char *)b->y + bytes - 8, 0, 8); /* words may be shorter than plans count with */
     zfp_stream *z = open_stream(b, b->y);
-    for (int64_t row = 0; row < b->count / b->cols; row += SIDE)
-        for (int64_t col = 0; col < b->cols; col += SIDE) encode_block(z, b, row, col);
+    for (int64_t row = 0; row < b->count / b->code.cols; row += SIDE)
+        for (int64_t col = 0; col < b->code.cols; col += SIDE) encode_block(z, b, row, col);
     zfp_stream_flush(z);
     close_stream(z);
 }
 
 static void decode(const hp_bound *b) {
     zfp_stream *z = open_stream(b, b->x[0]);
-    for (int64_t row = 0; row < b->count / b->cols; row += SIDE)
-        for (int64_t col = 0; col < b->cols; col += SIDE) decode_block(z, b, row, col);
+    for (int64_t row = 0; row < b->count / b->code.cols; row += SIDE)
+        for (int64_t col = 0; col < b->code.cols; col += SIDE) decode_block(z, b, row, col);
     close_stream(z);
 }
 

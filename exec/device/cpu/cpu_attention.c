@@ -49,7 +49,7 @@ static int end_head(const hp_bound *b, int channels) {
 
 static void set_head(const hp_bound *b, hp_attend *a, int64_t n, int head) {
     const hp_layer *l = b->layer;
-    const hp_box *own = &b->in_box[0], *keys = &b->in_box[1], *out = &b->out_box;
+    const hp_box *own = &b->map.in_box[0], *keys = &b->map.in_box[1], *out = &b->map.out_box;
     const int c = a->channels, shared = head / (l->groups / l->kv_heads), low = head * c,
               heads = end_head(b, c) - first_head(b, c);
     const int at_q = low - own->lo[HP_AXIS_C], at_k = shared * c - keys->lo[HP_AXIS_C],
@@ -76,7 +76,7 @@ static int64_t bias_elems(const hp_bound *b) {
 
 static double *bias_sums(const hp_bound *b) {
     const int64_t room = hp_round_up(4 * hp_attend_scratch(hp_head_channels(b->graph, b->layer)), 64);
-    return (double *)(void *)((unsigned char *)b->scratch + room);
+    return (double *)(void *)((unsigned char *)b->scratch.at + room);
 }
 
 static void clear_bias(const hp_bound *b) {
@@ -106,7 +106,7 @@ static void set_bias(const hp_bound *b, hp_attend *a, int head) {
 /* Window by window, those that the output's box has some of. */
 static void every_window(const hp_bound *b, hp_attend *a, attend_fn *attend) {
     const hp_layer *l = b->layer;
-    const hp_rect all = rect_of(&b->out_box);
+    const hp_rect all = rect_of(&b->map.out_box);
     const hp_tensor *map = &b->graph->tensor[l->in[1]];
     for (int32_t y = all.y0; y < all.y0 + all.h; y = a->queries.y0 + a->queries.h) {
         const hp_extent rows = hp_window_of(y, l->kh, l->pad_h, map->h);
@@ -127,14 +127,14 @@ static void every_head(hp_device *d, const hp_bound *b, attend_fn *attend) {
                    .map_w = b->shape.full_ow,
                    .causal = l->causal,
                    .turn = d->turns[b->layer_id],
-                   .scratch = b->scratch};
+                   .scratch = b->scratch.at};
     a.scale = (float)(1 / sqrt(a.channels));
     for (int64_t n = 0; n < b->shape.n; n++)
         for (int head = first_head(b, a.channels); head < end_head(b, a.channels); head++) {
             set_head(b, &a, n, head);
             set_bias(b, &a, head);
-            a.queries = rect_of(&b->out_box);
-            a.keys = rect_of(&b->in_box[1]);
+            a.queries = rect_of(&b->map.out_box);
+            a.keys = rect_of(&b->map.in_box[1]);
             if (hp_layer_is_windowed(l))
                 every_window(b, &a, attend);
             else
@@ -153,7 +153,7 @@ hp_status hp_cpu_attention_bwd(hp_device *d, const hp_bound *b, const hp_step *s
     (void)s;
     (void)err;
     for (int k = 0; k < 3; k++)
-        if (b->dx[k]) memset(b->dx[k], 0, (size_t)hp_box_elems(&b->in_box[k > 0]) * sizeof(float));
+        if (b->dx[k]) memset(b->dx[k], 0, (size_t)hp_box_elems(&b->map.in_box[k > 0]) * sizeof(float));
     if (b->layer->n_param) clear_bias(b);
     every_head(d, b, d->kernels->attend.bwd);
     if (b->layer->n_param) put_bias(b);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const unsigned char *pack_at(const hp_bound *b, int64_t place) {
-    return (const unsigned char *)b->pack_forward + place;
+    return (const unsigned char *)b->pack.forward + place;
 }
 
 /* to[o] = sum over the class's taps of what the pack keeps per tap: integers, or floats of raw pixels, in
@@ -35,8 +35,8 @@ hp_matrix_class hp_matrix_class_of(const hp_matrix *m, const hp_bound *b, const 
     const int64_t outs = (int64_t)m->p.groups * m->p.padded;
     hp_matrix_class c = {row, col, pack_at(b, m->at.bias), NULL};
     if (!hp_panels_quantised(&m->p)) return c;
-    int32_t *init = b->scratch;
-    float *share = (float *)b->scratch + outs;
+    int32_t *init = b->scratch.at;
+    float *share = (float *)b->scratch.at + outs;
     memset(init, 0, (size_t)outs * sizeof *init);
     c.init = init;
     c.shift = m->shift;

@@ -14,11 +14,11 @@ static bool is_turned(const hp_bound *b) {
 
 /* Scratch without the room for turned weights. */
 static int64_t scratch_of(const hp_bound *b) {
-    return b->scratch_bytes - hp_turned_bytes(b->layer, &b->shape);
+    return b->scratch.bytes - hp_turned_bytes(b->layer, &b->shape);
 }
 
 static float *turned_room(const hp_bound *b) {
-    return (float *)(void *)((unsigned char *)b->scratch + scratch_of(b));
+    return (float *)(void *)((unsigned char *)b->scratch.at + scratch_of(b));
 }
 
 /* (O, I). */
@@ -70,10 +70,10 @@ static hp_shape reversed(const hp_shape *s) {
 static hp_status check_scratch(const hp_device *d, const hp_bound *b, hp_error *err) {
     const int64_t need =
         hp_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape, HP_F32);
-    if (need <= b->scratch_bytes) return HP_OK;
+    if (need <= b->scratch.bytes) return HP_OK;
     return hp_fail(err, HP_EPLAN,
                    "layer %s needs %lld bytes of scratch, the plan has %lld: plan again with this version",
-                   b->layer->name, (long long)need, (long long)b->scratch_bytes);
+                   b->layer->name, (long long)need, (long long)b->scratch.bytes);
 }
 
 static hp_conv_choice *choice_of(hp_device *d, const hp_bound *b) {
@@ -98,7 +98,7 @@ static void agree_on_pack(hp_device *d, const hp_bound *b, hp_conv_choice *c, bo
 static hp_status find(hp_device *d, const hp_bound *b, hp_onednn_kind kind, hp_error *err) {
     hp_conv_choice *c = choice_of(d, b);
     const bool backward = kind == HP_ONEDNN_BACKWARD_DATA;
-    const hp_onednn_limits limits = {backward ? b->pack_backward_bytes : b->pack_forward_bytes,
+    const hp_onednn_limits limits = {backward ? b->pack.backward_bytes : b->pack.forward_bytes,
                                      scratch_of(b)};
     HP_TRY(hp_onednn_kernel_find(d->library, kind, &b->shape, has_bias(b) && !backward, limits, &c->library,
                                  err));
@@ -117,12 +117,12 @@ hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
     }
     if (c->winograd) return check_scratch(d, b, err);
     if (op == HP_TASK_FWD) return find(d, b, HP_ONEDNN_FORWARD, err);
-    return b->pack_backward ? find(d, b, HP_ONEDNN_BACKWARD_DATA, err) : HP_OK;
+    return b->pack.backward ? find(d, b, HP_ONEDNN_BACKWARD_DATA, err) : HP_OK;
 }
 
 hp_status hp_cpu_pack(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
-    float *const packs[2] = {b->pack_forward, b->pack_backward};
+    float *const packs[2] = {b->pack.forward, b->pack.backward};
     for (int i = 0; i < 2; i++) {
         hp_onednn_kernel *library = d->packed[i][b->layer_id];
         if (!packs[i]) continue;
@@ -139,7 +139,7 @@ static hp_status packed_weights(const hp_conv_choice *c, const hp_bound *b, cons
                                 const float **weights, hp_error *err) {
     *weights = pack;
     if (!c->repack) return HP_OK;
-    float *own = (float *)((unsigned char *)b->scratch + repack_at(c->library));
+    float *own = (float *)((unsigned char *)b->scratch.at + repack_at(c->library));
     *weights = own;
     return hp_onednn_pack(c->library, weights_of(b), own, err);
 }
@@ -147,8 +147,8 @@ static hp_status packed_weights(const hp_conv_choice *c, const hp_bound *b, cons
 static hp_status library_forward(const hp_conv_choice *c, const hp_bound *b, const float *bias,
                                  hp_error *err) {
     const float *weights;
-    HP_TRY(packed_weights(c, b, b->pack_forward, &weights, err));
-    return hp_onednn_forward(c->library, b->y, b->x[0], weights, bias, b->scratch, err);
+    HP_TRY(packed_weights(c, b, b->pack.forward, &weights, err));
+    return hp_onednn_forward(c->library, b->y, b->x[0], weights, bias, b->scratch.at, err);
 }
 
 hp_status hp_cpu_conv_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
@@ -157,7 +157,7 @@ hp_status hp_cpu_conv_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     const float *bias = has_bias(b) ? b->param[1] : NULL;
     if (c->library) return library_forward(c, b, bias, err);
     if (c->winograd)
-        d->kernels->conv.wino(b->y, b->x[0], b->pack_forward, bias, &b->shape, b->scratch);
+        d->kernels->conv.wino(b->y, b->x[0], b->pack.forward, bias, &b->shape, b->scratch.at);
     else
         d->kernels->conv.any(b->y, b->x[0], weights_of(b), bias, &b->shape);
     return HP_OK;
@@ -165,8 +165,8 @@ hp_status hp_cpu_conv_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
 
 static hp_status library_backward(const hp_conv_choice *c, const hp_bound *b, hp_error *err) {
     const float *weights;
-    HP_TRY(packed_weights(c, b, b->pack_backward, &weights, err));
-    return hp_onednn_backward_data(c->library, b->dx[0], b->dy, weights, b->scratch, err);
+    HP_TRY(packed_weights(c, b, b->pack.backward, &weights, err));
+    return hp_onednn_backward_data(c->library, b->dx[0], b->dy, weights, b->scratch.at, err);
 }
 
 hp_status hp_cpu_conv_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
@@ -175,7 +175,7 @@ hp_status hp_cpu_conv_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     const hp_shape back = reversed(&b->shape);
     if (c->library) return library_backward(c, b, err);
     if (c->winograd)
-        d->kernels->conv.wino(b->dx[0], b->dy, b->pack_backward, NULL, &back, b->scratch);
+        d->kernels->conv.wino(b->dx[0], b->dy, b->pack.backward, NULL, &back, b->scratch.at);
     else
         d->kernels->conv.any_bwd(b->dx[0], b->dy, weights_of(b), &b->shape);
     return HP_OK;

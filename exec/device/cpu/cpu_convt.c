@@ -99,7 +99,7 @@ typedef struct work {
 
 static work begin(const hp_bound *b) {
     const hp_shape *s = &b->shape;
-    work w = {s->n * s->ih * s->iw, patch_elems(s), b->scratch, b->scratch};
+    work w = {s->n * s->ih * s->iw, patch_elems(s), b->scratch.at, b->scratch.at};
     w.patches += s->ic * w.patch;
     return w;
 }
@@ -111,10 +111,10 @@ static int64_t block_of(const work *w, int64_t first) {
 hp_status hp_cpu_convt_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
     const int64_t need =
         hp_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape, HP_F32);
-    if (need <= b->scratch_bytes) return HP_OK;
+    if (need <= b->scratch.bytes) return HP_OK;
     return hp_fail(err, HP_EPLAN,
                    "layer %s needs %lld bytes of scratch, the plan has %lld: plan again with this version",
-                   b->layer->name, (long long)need, (long long)b->scratch_bytes);
+                   b->layer->name, (long long)need, (long long)b->scratch.bytes);
 }
 
 /* Where patches do not overlap they carry the bias, so that the output is written once. */
@@ -161,7 +161,7 @@ hp_status hp_cpu_convt_bwdw(hp_device *d, const hp_bound *b, const hp_step *step
     const int64_t n = s->ic * w.patch;
     const float *x = b->x[0];
     const bool add = b->task->flags & HP_FLAG_ADD, wide = w.pixels > HP_GRADIENT_PIXELS;
-    double *sums = wide ? b->scratch : NULL; /* in front of the matrices */
+    double *sums = wide ? b->scratch.at : NULL; /* in front of the matrices */
     float *weights = wide ? (float *)(sums + n) : w.weights, *patches = weights + n;
     for (int64_t i = 0; wide && i < n; i++) sums[i] = 0;
     memset(weights, 0, (size_t)n * sizeof *weights);

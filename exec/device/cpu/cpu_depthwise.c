@@ -5,9 +5,9 @@
 /* --- bytes --- */
 
 static void run_bytes(const hp_matrix *m, const hp_bound *b) {
-    const unsigned char *pack = b->pack_forward;
+    const unsigned char *pack = b->pack.forward;
     const int32_t *sum = (const int32_t *)(const void *)(pack + m->at.sums);
-    int32_t *init = b->scratch;
+    int32_t *init = b->scratch.at;
     for (int32_t o = 0; o < m->p.padded; o++) {
         init[o] = 0;
         for (int k = 0; k < m->p.sums; k++) init[o] -= m->units.in_zero * sum[(int64_t)k * m->p.padded + o];
@@ -28,7 +28,7 @@ static void run_bytes(const hp_matrix *m, const hp_bound *b) {
 static hp_depthwise_row row_of(const hp_matrix *m, const hp_bound *b, const hp_axis_group *row,
                                const hp_axis_group *col) {
     const hp_shape *s = &b->shape;
-    const unsigned char *pack = b->pack_forward;
+    const unsigned char *pack = b->pack.forward;
     const int64_t pixel = (int64_t)s->ic * m->p.elem;
     return (hp_depthwise_row){.pixels = col->n,
                               .channels = s->oc,

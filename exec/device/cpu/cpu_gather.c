@@ -30,7 +30,7 @@ static void every_run(const hp_bound *b, run_fn *visit) {
         for (int64_t c = 0; c < s->ow; c++) {
             const int64_t x = hp_gather_row(l->border, s->ox0 + c - l->pad_w, (int64_t)s->full_iw * l->kw);
             every_run_of(b, (r * s->ow + c) * s->oc,
-                         (row + x / l->kw - s->ix0) * s->ic - b->in_box[0].lo[HP_AXIS_C],
+                         (row + x / l->kw - s->ix0) * s->ic - b->map.in_box[0].lo[HP_AXIS_C],
                          (y % l->kh * l->kw + x % l->kw) * l->out_c + s->oc0, visit);
         }
     }
@@ -47,7 +47,7 @@ static void add_run(const hp_bound *b, int64_t out, int64_t at, int64_t n) {
 }
 
 static void add_run_wide(const hp_bound *b, int64_t out, int64_t at, int64_t n) {
-    double *sum = (double *)b->scratch + at;
+    double *sum = (double *)b->scratch.at + at;
     const float *dy = (const float *)b->dy + out;
     for (int64_t i = 0; i < n; i++) sum[i] += (double)dy[i];
 }
@@ -73,13 +73,13 @@ hp_status hp_cpu_gather_bwd(hp_device *d, const hp_bound *b, const hp_step *s, h
 
 bool hp_cpu_spread_begin(const hp_bound *b) {
     const bool spreads = hp_spread_bytes(b->layer, HP_TASK_BWD, &b->shape) > 0;
-    memset(spreads ? b->scratch : b->dx[0], 0,
+    memset(spreads ? b->scratch.at : b->dx[0], 0,
            (size_t)b->in_elems * (spreads ? sizeof(double) : sizeof(float)));
     return spreads;
 }
 
 void hp_cpu_spread_end(const hp_bound *b) {
-    const double *sum = b->scratch;
+    const double *sum = b->scratch.at;
     float *dx = b->dx[0];
     for (int64_t i = 0; i < b->in_elems; i++) dx[i] = (float)sum[i];
 }

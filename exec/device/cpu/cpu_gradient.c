@@ -6,7 +6,7 @@
 
 /* Room for the sums, then for a band's gradient, at the end of scratch. */
 static double *sums_of(const hp_bound *b, int64_t scratch_bytes) {
-    return (double *)(void *)((unsigned char *)b->scratch + scratch_bytes - hp_gradient_bytes(&b->shape));
+    return (double *)(void *)((unsigned char *)b->scratch.at + scratch_bytes - hp_gradient_bytes(&b->shape));
 }
 
 static bool by_library(const hp_conv_choice *c) {
@@ -38,11 +38,11 @@ static hp_status run_band(hp_device *d, const hp_bound *b, int64_t k, float *dw,
     const float *x = (const float *)b->x[0] + g.x * b->shape.ic,
                 *dy = (const float *)b->dy + g.y * b->shape.oc;
     if (c->winograd)
-        d->kernels->conv.wino_bwdw(dw, x, dy, &g.shape, add, b->scratch);
+        d->kernels->conv.wino_bwdw(dw, x, dy, &g.shape, add, b->scratch.at);
     else if (c->gemm_gradient)
-        d->kernels->conv.gemm_bwdw(dw, x, dy, &g.shape, add, b->scratch);
+        d->kernels->conv.gemm_bwdw(dw, x, dy, &g.shape, add, b->scratch.at);
     else if (c->band[k])
-        return hp_onednn_backward_weights(c->band[k], dw, x, dy, add, b->scratch, err);
+        return hp_onednn_backward_weights(c->band[k], dw, x, dy, add, b->scratch.at, err);
     else
         d->kernels->conv.any_bwdw(dw, x, dy, &g.shape, add);
     return HP_OK;

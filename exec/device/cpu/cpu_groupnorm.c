@@ -12,7 +12,7 @@ typedef struct sums {
 } sums;
 
 static sums sums_of(const hp_bound *b) {
-    double *at = b->scratch;
+    double *at = b->scratch.at;
     const int n = b->shape.ic;
     return (sums){at, at + n, at + 2 * n, at + 3 * n, at + 4 * n, at + 5 * n};
 }
@@ -54,7 +54,7 @@ static int64_t pixel_of(const hp_shape *s, int64_t p) {
 }
 
 static int first_out(const hp_bound *b) {
-    return b->shape.oc0 - b->in_box[0].lo[HP_AXIS_C];
+    return b->shape.oc0 - b->map.in_box[0].lo[HP_AXIS_C];
 }
 
 static void forward_sample(const hp_bound *b, const float *x, float *y, const sums *of) {

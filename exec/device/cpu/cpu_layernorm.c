@@ -28,7 +28,7 @@ hp_status hp_cpu_layernorm_bwd(hp_device *d, const hp_bound *b, const hp_step *s
     (void)s;
     (void)err;
     const hp_layernorm l = norm_of(b);
-    double *dgamma = b->scratch, *dbeta = dgamma + l.outs;
+    double *dgamma = b->scratch.at, *dbeta = dgamma + l.outs;
     float *tmp = (float *)(dbeta + l.outs);
     d->kernels->layernorm.bwd(b->dx[0], dgamma, dbeta, b->dy, b->x[0], b->param[0], &l, tmp);
     put_gradient(b, b->grad[0], dgamma);

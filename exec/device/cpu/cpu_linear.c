@@ -26,8 +26,8 @@ static bool is_image(const hp_shape *s) {
 /* The input in (C, H, W) order. */
 static const float *rows_of(const hp_bound *b) {
     if (!is_image(&b->shape)) return b->x[0];
-    transpose(b->scratch, b->x[0], &b->shape, false);
-    return b->scratch;
+    transpose(b->scratch.at, b->x[0], &b->shape, false);
+    return b->scratch.at;
 }
 
 static int64_t inputs_of(const hp_shape *s) {
@@ -42,7 +42,7 @@ static hp_status product(hp_device *d, const hp_bound *b, const float *x, hp_err
     const float *w = b->param[0];
     if (ins <= HP_LINEAR_INS) return hp_onednn_matrix(b->y, x, w, s->n, s->oc, ins, false, true, false, err);
     const int64_t image = is_image(s) ? hp_round_up(4 * s->n * ins, 64) : 0;
-    double *sums = (double *)(void *)((unsigned char *)b->scratch + image);
+    double *sums = (double *)(void *)((unsigned char *)b->scratch.at + image);
     float *part = (float *)(sums + outs), *y = b->y;
     for (int64_t i = 0; i < outs; i++) sums[i] = 0;
     for (int64_t at = 0; at < ins; at += HP_LINEAR_INS) {
@@ -69,7 +69,7 @@ hp_status hp_cpu_linear_bwd(hp_device *d, const hp_bound *b, const hp_step *step
     (void)d;
     (void)step;
     const hp_shape *s = &b->shape;
-    float *dx = is_image(s) ? b->scratch : b->dx[0];
+    float *dx = is_image(s) ? b->scratch.at : b->dx[0];
     HP_TRY(hp_onednn_matrix(dx, b->dy, b->param[0], s->n, inputs_of(s), s->oc, false, false, false, err));
     if (is_image(s)) transpose(b->dx[0], dx, s, true);
     return HP_OK;

@@ -58,7 +58,7 @@ static void set_out(hp_matrix *m) {
 /* --- preparing --- */
 
 static void set_terms(hp_matrix *m, const hp_bound *b) {
-    const unsigned char *pack = b->pack_forward;
+    const unsigned char *pack = b->pack.forward;
     m->scale = (const float *)(const void *)(pack + m->at.scale);
     m->shift = (const float *)(const void *)(pack + m->at.shift);
     if (!m->p.map) return;
@@ -71,13 +71,13 @@ static hp_status check(const hp_infer *in, const hp_bound *b, const hp_matrix *m
     const int64_t pack = r->buffer[r->pack_forward[b->layer_id]].bytes,
                   scratch = hp_panels_scratch_of(&m->p).bytes;
     const int64_t products = (int64_t)m->p.kh * m->p.kw * m->p.ins;
-    if (m->at.bytes > pack || scratch > b->scratch_bytes)
+    if (m->at.bytes > pack || scratch > b->scratch.bytes)
         return hp_fail(
             err, HP_EPLAN,
             "layer %s needs %lld bytes of constants and %lld of scratch, the plan has %lld and %lld: plan "
             "again with this version",
             b->layer->name, (long long)m->at.bytes, (long long)scratch, (long long)pack,
-            (long long)b->scratch_bytes);
+            (long long)b->scratch.bytes);
     if (hp_panels_quantised(&m->p) && products > MOST_PRODUCTS)
         return hp_fail(err, HP_EUNAVAIL,
                        "layer %s sums up %lld products of bytes, %d fit in 32 bits: keep it real",

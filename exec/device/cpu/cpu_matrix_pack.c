@@ -80,7 +80,7 @@ static void pack_depthwise(const hp_matrix *m, unsigned char *to, const hp_filte
 /* --- terms per output --- */
 
 static int32_t *terms_at(const hp_bound *b, int64_t place) {
-    return (int32_t *)(void *)((unsigned char *)b->pack_forward + place);
+    return (int32_t *)(void *)((unsigned char *)b->pack.forward + place);
 }
 
 /* Position of an output among padded ones. */
@@ -138,8 +138,8 @@ hp_status hp_matrix_pack(hp_infer *in, const hp_bound *b, const hp_matrix *m, hp
     if (in->packed[b->layer_id]) return HP_OK;
     HP_TRY(hp_constants_filter(in->config->constants, b->layer_id, b->shape.oc0, b->shape.oc,
                                hp_panels_quantised(&m->p), &f, err));
-    memset(b->pack_forward, 0, (size_t)m->at.bytes);
-    (m->p.depthwise ? pack_depthwise : pack_panels)(m, b->pack_forward, &f);
+    memset(b->pack.forward, 0, (size_t)m->at.bytes);
+    (m->p.depthwise ? pack_depthwise : pack_panels)(m, b->pack.forward, &f);
     pack_terms(m, b, &f);
     in->packed[b->layer_id] = true;
     return HP_OK;

@@ -12,7 +12,7 @@ typedef struct strides {
 } strides;
 
 static strides strides_of(const hp_bound *b) {
-    const int64_t h = hp_box_len(&b->in_box[1], HP_AXIS_H), w = hp_box_len(&b->in_box[1], HP_AXIS_W),
+    const int64_t h = hp_box_len(&b->map.in_box[1], HP_AXIS_H), w = hp_box_len(&b->map.in_box[1], HP_AXIS_W),
                   c = b->shape.oc;
     return (strides){h * w * c, h == b->shape.oh ? w * c : 0, w == b->shape.ow ? c : 0};
 }
@@ -83,7 +83,7 @@ hp_status hp_cpu_mul_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     (void)d, (void)s, (void)err;
     if (b->dx[0]) every_pixel(b, gradient_of_first);
     if (!b->dx[1]) return HP_OK;
-    if (hp_box_elems(&b->in_box[1]) == b->out_elems)
+    if (hp_box_elems(&b->map.in_box[1]) == b->out_elems)
         every_pixel(b, gradient_of_pixel);
     else
         gradient_of_vectors(b);

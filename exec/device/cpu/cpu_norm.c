@@ -17,7 +17,7 @@ typedef struct norm_scratch {
 
 static norm_scratch carve(const hp_bound *b) {
     const int64_t channels = (b->shape.oc + 15) / 16 * 16;
-    norm_scratch n = {.first = b->scratch};
+    norm_scratch n = {.first = b->scratch.at};
     n.second = n.first + channels;
     n.scale = (float *)(n.second + channels);
     n.a = n.scale + channels;
@@ -105,7 +105,7 @@ hp_status hp_cpu_bn_stats(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     (void)s;
     (void)err;
     const hp_shape *g = &b->shape;
-    const hp_box *in = &b->counted;
+    const hp_box *in = &b->map.counted;
     const int across = hp_box_len(in, HP_AXIS_W), down = hp_box_len(in, HP_AXIS_H);
     const int run = across == g->ow ? down : 1; /* rows side by side */
     double *sums = b->sums;
@@ -177,7 +177,7 @@ static void data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n
 static void shared_data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n, const float *g,
                                  const float *y) {
     const hp_shape *s = &b->shape;
-    const hp_box *in = &b->counted;
+    const hp_box *in = &b->map.counted;
     for (int64_t r = 0; r < s->n * s->oh; r++) {
         const int64_t sample = r / s->oh, row = r % s->oh;
         const bool counts = sample >= in->lo[HP_AXIS_N] && sample < in->hi[HP_AXIS_N] &&

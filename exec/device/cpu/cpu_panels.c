@@ -105,7 +105,7 @@ static unsigned char *copy_room(const pass *a, int row) {
     const hp_panels *p = &a->m->p;
     const int64_t pixel = ((int64_t)p->kh * p->row_steps * p->dot * p->elem + 63) / 64 * 64;
     const int64_t terms = hp_panels_quantised(p) ? 8 * (int64_t)p->groups * p->padded : 0;
-    return (unsigned char *)a->b->scratch + terms + row * pixel;
+    return (unsigned char *)a->b->scratch.at + terms + row * pixel;
 }
 
 /* --- blocks of pixels --- */
@@ -177,7 +177,7 @@ static void run_tiles(hp_panel_fn *const *tile, hp_panel_tile *t, const block *k
 static void run_panel(const pass *a, int g, int out, const block *k) {
     const hp_matrix *m = a->m;
     const hp_panels *p = &m->p;
-    const unsigned char *pack = a->b->pack_forward;
+    const unsigned char *pack = a->b->pack.forward;
     const int64_t padded = (int64_t)g * p->padded + out, steps = (int64_t)p->kh * p->row_steps;
     const int width = p->padded - out < HP_PANEL_OUTS ? p->padded - out : HP_PANEL_OUTS;
     hp_panel_tile t = {.x_at = a->copies ? 0 : (int64_t)g * p->ins * p->elem,

@@ -54,9 +54,9 @@ hp_status hp_cpu_add_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
 static void concat(const hp_bound *b, float *const *parts, float *whole, bool split) {
     const int64_t pixels = b->out_elems / b->shape.oc;
     for (int i = 0; i < b->n_in; i++) {
-        const size_t bytes = (size_t)b->in_c[i] * sizeof(float);
+        const size_t bytes = (size_t)b->map.in_c[i] * sizeof(float);
         for (int64_t r = 0; parts[i] && r < pixels; r++) {
-            float *part = parts[i] + r * b->in_c[i], *place = whole + r * b->shape.oc + b->in_at[i];
+            float *part = parts[i] + r * b->map.in_c[i], *place = whole + r * b->shape.oc + b->map.in_at[i];
             if (split)
                 memcpy(part, place, bytes);
             else
@@ -92,8 +92,8 @@ static void dropout(hp_device *d, const hp_bound *b, const hp_step *s, const flo
         return;
     }
     for (int64_t r = 0; r < b->shape.n * b->shape.oh; r++, to += row, from += row) {
-        hp_dropout_row(b, s, r / b->shape.oh, (int)(r % b->shape.oh), b->scratch);
-        d->kernels->point.scale(to, from, b->scratch, row);
+        hp_dropout_row(b, s, r / b->shape.oh, (int)(r % b->shape.oh), b->scratch.at);
+        d->kernels->point.scale(to, from, b->scratch.at, row);
     }
 }
 

@@ -34,7 +34,7 @@ static void gather(const hp_bound *b, int64_t out, int64_t in, float share) {
 }
 
 static void scatter_wide(const hp_bound *b, int64_t out, int64_t in, float share) {
-    double *sum = (double *)b->scratch + in;
+    double *sum = (double *)b->scratch.at + in;
     const float *dy = (const float *)b->dy + out;
     for (int c = 0; c < b->shape.oc; c++) sum[c] += (double)share * (double)dy[c];
 }

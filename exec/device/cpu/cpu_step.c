@@ -32,33 +32,34 @@ hp_status hp_cpu_maxsum(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     (void)d;
     (void)s;
     (void)err;
-    const int classes = b->in_c[0];
-    memset(b->sums, 0, (size_t)(b->members * b->count * HP_MAXSUMS) * sizeof(double));
+    const int classes = b->map.in_c[0];
+    memset(b->sums, 0, (size_t)(b->loss.members * b->count * HP_MAXSUMS) * sizeof(double));
     for (int64_t i = 0; i < b->count; i++) {
         const float *logits = (const float *)b->x[0] + i * classes;
-        const int label = b->labels[i], top = first_maximum(logits, classes);
-        double *sums = b->sums + b->first_sum + i * HP_MAXSUMS;
+        const int label = b->step.labels[i], top = first_maximum(logits, classes);
+        double *sums = b->sums + b->loss.first_sum + i * HP_MAXSUMS;
         sums[HP_MAXSUM_MAX] = (double)logits[top];
-        sums[HP_MAXSUM_AT] = b->first_class + top;
+        sums[HP_MAXSUM_AT] = b->loss.first_class + top;
         for (int c = 0; c < classes; c++)
             sums[HP_MAXSUM_SUM] += c == top ? 1 : exp((double)logits[c] - (double)logits[top]);
-        if (hp_metric_is_here(b, label)) sums[HP_MAXSUM_LABEL] = (double)logits[label - b->first_class];
+        if (hp_metric_is_here(b, label)) sums[HP_MAXSUM_LABEL] = (double)logits[label - b->loss.first_class];
     }
     return HP_OK;
 }
 
 static void loss_of_shared(const hp_bound *b, double scale) {
     for (int64_t i = 0; i < b->count; i++) {
-        const float *logits = (const float *)b->x[0] + i * b->in_c[0];
-        float *dlogits = b->y ? (float *)b->y + i * b->in_c[0] : NULL;
-        const int label = b->labels[i];
+        const float *logits = (const float *)b->x[0] + i * b->map.in_c[0];
+        float *dlogits = b->y ? (float *)b->y + i * b->map.in_c[0] : NULL;
+        const int label = b->step.labels[i];
         const hp_softmax_row r = hp_softmax_of(b, i);
-        const bool counts = hp_metric_counts(label, b->classes);
-        for (int c = 0; dlogits && c < b->in_c[0]; c++) {
+        const bool counts = hp_metric_counts(label, b->loss.classes);
+        for (int c = 0; dlogits && c < b->map.in_c[0]; c++) {
             const double p = exp((double)logits[c] - r.max) / r.sum;
-            dlogits[c] = counts ? (float)((p - (b->first_class + c == label ? 1 : 0)) * scale) : 0;
+            dlogits[c] = counts ? (float)((p - (b->loss.first_class + c == label ? 1 : 0)) * scale) : 0;
         }
-        if (hp_metric_is_here(b, label)) hp_metric_add(b->metric, log(r.sum) + r.max - r.label, label, r.top);
+        if (hp_metric_is_here(b, label))
+            hp_metric_add(b->step.metric, log(r.sum) + r.max - r.label, label, r.top);
     }
 }
 
@@ -66,8 +67,9 @@ hp_status hp_cpu_loss(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     (void)d;
     (void)s;
     (void)err;
-    const int classes = b->in_c[0];
-    const double scale = 1 / ((double)b->batch * (double)b->pixels); /* means over the rows of all ranks */
+    const int classes = b->map.in_c[0];
+    const double scale =
+        1 / ((double)b->step.batch * (double)b->step.pixels); /* means over the rows of all ranks */
     if (b->sums) {
         loss_of_shared(b, scale);
         return HP_OK;
@@ -75,9 +77,9 @@ hp_status hp_cpu_loss(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     for (int64_t i = 0; i < b->count; i++) {
         const float *logits = (const float *)b->x[0] + i * classes;
         float *dlogits = b->y ? (float *)b->y + i * classes : NULL;
-        const int label = b->labels[i], top = first_maximum(logits, classes);
+        const int label = b->step.labels[i], top = first_maximum(logits, classes);
         if (hp_metric_counts(label, classes))
-            hp_metric_add(b->metric, row_loss(logits, classes, top, label, scale, dlogits), label, top);
+            hp_metric_add(b->step.metric, row_loss(logits, classes, top, label, scale, dlogits), label, top);
         else if (dlogits)
             memset(dlogits, 0, (size_t)classes * sizeof *dlogits);
     }
@@ -107,20 +109,20 @@ hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     const float factor = (float)hp_metric_descent_factor(b, s);
     const hp_update_rates_f64 exact = hp_step_rates(s);
     const hp_update_rates_f32 rates = hp_update_rates_as_f32(&exact);
-    float *w = b->weight, *m = b->state[0], *v = b->state[1];
-    const float *g = b->gradient;
+    float *w = b->update.weight, *m = b->update.state[0], *v = b->update.state[1];
+    const float *g = b->update.gradient;
     if (factor == 0 || b->count == 0) return HP_OK; /* 0 times a gradient that is not finite is not 0 */
-    const int64_t n = b->decayed;                   /* those before it decay, the others do not */
-    d->kernels->point.update[b->optimizer](w, g, m, v, n, factor, rates.decay, &rates);
-    d->kernels->point.update[b->optimizer](w + n, g + n, state_from(m, n), state_from(v, n), b->count - n,
-                                           factor, 0, &rates);
+    const int64_t n = b->update.decayed;            /* those before it decay, the others do not */
+    d->kernels->point.update[b->update.optimizer](w, g, m, v, n, factor, rates.decay, &rates);
+    d->kernels->point.update[b->update.optimizer](w + n, g + n, state_from(m, n), state_from(v, n),
+                                                  b->count - n, factor, 0, &rates);
     return HP_OK;
 }
 
 /* An infinity or a NaN has all bits of the exponent set. */
 hp_status hp_cpu_finite(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     const uint32_t exponent = 0x7f800000;
-    const float *g = b->gradient;
+    const float *g = b->update.gradient;
     uint32_t most = 0;
     (void)d, (void)s, (void)err;
     for (int64_t i = 0; i < b->count; i++) {
@@ -129,13 +131,13 @@ hp_status hp_cpu_finite(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
         bits &= exponent;
         most = bits > most ? bits : most;
     }
-    if (most == exponent) b->metric[HP_METRIC_OVERFLOW] = 1;
+    if (most == exponent) b->step.metric[HP_METRIC_OVERFLOW] = 1;
     return HP_OK;
 }
 
 hp_status hp_cpu_norm(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
     (void)err;
-    b->metric[HP_METRIC_SQUARES] += d->kernels->point.squares(b->gradient, b->count);
+    b->step.metric[HP_METRIC_SQUARES] += d->kernels->point.squares(b->update.gradient, b->count);
     return HP_OK;
 }

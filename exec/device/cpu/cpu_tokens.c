@@ -54,7 +54,7 @@ hp_status hp_cpu_embedding_bwdw(hp_device *d, const hp_bound *b, const hp_step *
     (void)err;
     const hp_extent here = hp_embedding_rows(b);
     const int c = b->shape.oc;
-    int32_t *first = b->scratch, *next = first + (here.hi - here.lo);
+    int32_t *first = b->scratch.at, *next = first + (here.hi - here.lo);
     clear(b, (here.hi - here.lo) * (int64_t)c);
     list_pixels(b, here, first, next);
     for (int64_t r = 0; r < here.hi - here.lo; r++)
@@ -164,7 +164,7 @@ typedef void quarter_fn(const hp_bound *b, int64_t out, int64_t at, int n);
 
 static void every_quarter(const hp_bound *b, quarter_fn *visit) {
     const hp_shape *s = &b->shape;
-    const int quarter = s->full_oc / 4, from = b->in_box[0].lo[HP_AXIS_C];
+    const int quarter = s->full_oc / 4, from = b->map.in_box[0].lo[HP_AXIS_C];
     for (int64_t p = 0; p < s->n * s->oh * s->ow; p++)
         for (int c = s->oc0, n; c < s->oc0 + s->oc; c += n) {
             const int which = c / quarter, end = (which + 1) * quarter;

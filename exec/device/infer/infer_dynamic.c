@@ -14,7 +14,7 @@ hp_dynamic hp_dynamic_of(float lo, float hi) {
 hp_dynamic_places hp_dynamic_places_of(const hp_panels *p, const hp_panels_places *at, const hp_bound *b,
                                        const hp_infer_loops *loops) {
     const hp_panels_scratch room = hp_panels_scratch_of(p);
-    unsigned char *scratch = b->scratch, *pack = b->pack_forward;
+    unsigned char *scratch = b->scratch.at, *pack = b->pack.forward;
     return (hp_dynamic_places){.loops = loops,
                                .weight_scale = (const float *)(void *)(pack + at->scale),
                                .scale = (float *)(void *)(scratch + room.scale),
@@ -24,7 +24,7 @@ hp_dynamic_places hp_dynamic_places_of(const hp_panels *p, const hp_panels_place
 }
 
 int32_t hp_dynamic_sample(const hp_dynamic_places *d, const hp_bound *b, int64_t n) {
-    const unsigned char *x = (const unsigned char *)b->x[0] + n * d->elems * hp_dtype_bytes(b->x_dtype[0]);
+    const unsigned char *x = (const unsigned char *)b->x[0] + n * d->elems * hp_dtype_bytes(b->stored.x[0]);
     float range[2];
     d->loops->range(x, d->elems, range);
     const hp_dynamic q = hp_dynamic_of(range[0], range[1]);
@@ -42,7 +42,7 @@ hp_bound hp_dynamic_bound(const hp_dynamic_places *d, const hp_bound *b, int64_t
     one.in_elems = d->elems;
     one.out_elems = (int64_t)b->shape.oh * b->shape.ow * b->shape.oc;
     one.x[0] = d->map;
-    one.x_dtype[0] = HP_U8;
-    one.y = (unsigned char *)b->y + n * one.out_elems * hp_dtype_bytes(b->y_dtype);
+    one.stored.x[0] = HP_U8;
+    one.y = (unsigned char *)b->y + n * one.out_elems * hp_dtype_bytes(b->stored.y);
     return one;
 }

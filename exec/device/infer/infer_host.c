@@ -22,7 +22,7 @@ static double logit(const hp_device *d, const hp_bound *b, int64_t i) {
 }
 
 static void score_row(const hp_device *d, const hp_bound *b, int64_t row) {
-    const int classes = b->in_c[0], label = b->labels[row];
+    const int classes = b->map.in_c[0], label = b->step.labels[row];
     const int64_t first = row * classes;
     int top = 0;
     double sum = 0;
@@ -31,7 +31,7 @@ static void score_row(const hp_device *d, const hp_bound *b, int64_t row) {
         if (logit(d, b, first + c) > logit(d, b, first + top)) top = c;
     const double most = logit(d, b, first + top);
     for (int c = 0; c < classes; c++) sum += exp(logit(d, b, first + c) - most);
-    hp_metric_add(b->metric, log(sum) + most - logit(d, b, first + label), label, top);
+    hp_metric_add(b->step.metric, log(sum) + most - logit(d, b, first + label), label, top);
 }
 
 /* --- tasks --- */
@@ -87,8 +87,8 @@ static hp_status run_loop(void *self, const hp_bound *b, hp_error *err) {
 }
 
 static bool any_f64(const hp_bound *b) {
-    bool any = b->y_dtype == HP_F64;
-    for (int k = 0; k < b->n_in; k++) any |= b->x[k] && b->x_dtype[k] == HP_F64;
+    bool any = b->stored.y == HP_F64;
+    for (int k = 0; k < b->n_in; k++) any |= b->x[k] && b->stored.x[k] == HP_F64;
     return any;
 }
 
@@ -96,9 +96,9 @@ static bool any_f64(const hp_bound *b) {
 static hp_status set_factors(hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err) {
     const int64_t n = hp_infer_factor_count(b);
     if (n == 0) return HP_OK;
-    if (!in->packed[b->layer_id]) HP_TRY(hp_infer_factors(in, b, b->pack_forward, err));
+    if (!in->packed[b->layer_id]) HP_TRY(hp_infer_factors(in, b, b->pack.forward, err));
     in->packed[b->layer_id] = true;
-    o->factor = b->pack_forward;
+    o->factor = b->pack.forward;
     o->bias = o->factor + n / 2;
     return HP_OK;
 }
@@ -112,7 +112,7 @@ static hp_status prepare_loop(const hp_infer_host *host, hp_infer *in, const hp_
     p->loop = loops->run[b->layer->op];
     *k = (hp_infer_kernel){run_loop, p,
                            hp_arena_printf(in->arena, "own %s %s %s", hp_layer_infos[b->layer->op].name,
-                                           hp_dtype_names[b->y_dtype], loops->isa)};
+                                           hp_dtype_names[b->stored.y], loops->isa)};
     return HP_OK;
 }
 

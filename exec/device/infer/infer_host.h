@@ -1,7 +1,7 @@
 /* infer_host.h - a deployed graph on a processor: every kernel and constant is prepared at open. A device brings
  * its loops, its matrix layers, and the kernels with which it trains transformers.
  *
- * A kernel reads b->x[k], b->shape and writes b->y; the elements are b->x_dtype[k] and b->y_dtype, dense (N,
+ * A kernel reads b->x[k], b->shape and writes b->y; the elements are b->stored.x[k] and b->stored.y, dense (N,
  * H, W, C). What it needs beside is in the layer's pack buffer, filled by the first task of the layer, and in
  * `self`. Results must not depend on how the output was cut into boxes: bit for bit where the output or the
  * inputs are quantised. */

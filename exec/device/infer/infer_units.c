@@ -8,7 +8,7 @@ static bool is_image(const hp_infer *in, int tensor) {
 }
 
 hp_infer_op hp_matrix_op(const hp_infer *in, const hp_bound *b) {
-    hp_infer_op o = {.y = hp_infer_qparams(in, b->layer->out, b->y_dtype), .adds = hp_layer_adds(b->layer)};
+    hp_infer_op o = {.y = hp_infer_qparams(in, b->layer->out, b->stored.y), .adds = hp_layer_adds(b->layer)};
     hp_infer_set_act(&o, b->layer);
     return o;
 }

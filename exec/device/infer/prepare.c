@@ -24,7 +24,7 @@ static bool equal_qparams(const hp_qparams *a, const hp_qparams *b) {
 static hp_status check_stores(const hp_infer *in, const hp_bound *b, hp_error *err) {
     const hp_layer *l = b->layer;
     for (int k = 0; k < b->n_in; k++)
-        if (b->x_dtype[k] == HP_U8 && is_image(in, l->in[k]) && l->op != HP_DEQUANT)
+        if (b->stored.x[k] == HP_U8 && is_image(in, l->in[k]) && l->op != HP_DEQUANT)
             return hp_fail(err, HP_EUNAVAIL, "layer %s: %s does not read raw pixels", l->name,
                            hp_layer_infos[l->op].name);
     return HP_OK;
@@ -91,7 +91,7 @@ static hp_status set_pixels(const hp_infer *in, const hp_bound *b, hp_infer_op *
     if (b->shape.full_oc > PIXEL_CHANNELS)
         return hp_fail(err, HP_EUNAVAIL, "layer %s: raw pixels of %d channels, at most %d", b->layer->name,
                        b->shape.full_oc, PIXEL_CHANNELS);
-    if (b->x_dtype[0] != HP_U8) return HP_OK;
+    if (b->stored.x[0] != HP_U8) return HP_OK;
     float *factor = HP_NEW(in->arena, float, 2 * PIXEL_CHANNELS), *bias = factor + PIXEL_CHANNELS;
     hp_constants_pixels(in->config->constants, scale, zero);
     for (int c = 0; c < b->shape.oc; c++) {
@@ -104,13 +104,13 @@ static hp_status set_pixels(const hp_infer *in, const hp_bound *b, hp_infer_op *
 }
 
 static hp_status check_row(const hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err) {
-    const bool number = b->x_dtype[0] == HP_F32 || b->x_dtype[0] == HP_F64;
+    const bool number = b->stored.x[0] == HP_F32 || b->stored.x[0] == HP_F64;
     (void)in;
     (void)o;
     if (b->shape.ic <= HP_INFER_ROW || number) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL,
                    "layer %s: softmax over %d channels stored as %s, at most %d: keep it real",
-                   b->layer->name, b->shape.ic, hp_dtype_names[b->x_dtype[0]], HP_INFER_ROW);
+                   b->layer->name, b->shape.ic, hp_dtype_names[b->stored.x[0]], HP_INFER_ROW);
 }
 
 typedef hp_status own_fn(const hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err);
@@ -127,9 +127,9 @@ hp_status hp_infer_op_of(const hp_infer *in, const hp_bound *b, hp_infer_op *op,
                         .recode = HP_NEW(in->arena, const uint8_t *, b->n_in),
                         .same = HP_NEW(in->arena, bool, b->n_in)};
     hp_infer_set_act(op, l);
-    op->y = hp_infer_qparams(in, l->out, b->y_dtype);
+    op->y = hp_infer_qparams(in, l->out, b->stored.y);
     for (int k = 0; k < b->n_in; k++)
-        if (b->x[k]) op->x[k] = hp_infer_qparams(in, l->in[k], b->x_dtype[k]);
+        if (b->x[k]) op->x[k] = hp_infer_qparams(in, l->in[k], b->stored.x[k]);
     return owns[l->op] ? owns[l->op](in, b, op, err) : HP_OK;
 }
 

@@ -66,7 +66,7 @@ static int64_t pixels_of(const hp_box *b) {
 /* First channel of a head of queries in the box of input 0, of the keys and values that it shares in that of inputs 1
  * and 2. */
 static int64_t query_at(const attention *a, const query *q) {
-    const hp_box *box = &a->b->in_box[0];
+    const hp_box *box = &a->b->map.in_box[0];
     const int64_t row = q->y - box->lo[HP_AXIS_H], col = q->x - box->lo[HP_AXIS_W];
     return ((q->n * hp_box_len(box, HP_AXIS_H) + row) * hp_box_len(box, HP_AXIS_W) + col) *
                hp_box_len(box, HP_AXIS_C) +
@@ -74,7 +74,7 @@ static int64_t query_at(const attention *a, const query *q) {
 }
 
 static int64_t key_at(const attention *a, const query *q, int64_t pixel) {
-    const hp_box *box = &a->b->in_box[1];
+    const hp_box *box = &a->b->map.in_box[1];
     const int shared = q->head / (a->b->layer->groups / a->b->layer->kv_heads);
     return (q->n * pixels_of(box) + pixel) * hp_box_len(box, HP_AXIS_C) + shared * a->channels -
            box->lo[HP_AXIS_C];
@@ -106,7 +106,7 @@ static int64_t bias_at(const attention *a, const query *q, int at) {
 
 static void find_keys(attention *a, const query *q) {
     const hp_bound *b = a->b;
-    const hp_box *box = &b->in_box[1];
+    const hp_box *box = &b->map.in_box[1];
     const int w = b->graph->tensor[b->layer->in[1]].w;
     const hp_extent rows = hp_attention_keys(b->graph, b->layer, true, (hp_extent){q->y, q->y + 1});
     a->k.n = 0;
@@ -166,7 +166,7 @@ static void every_query(attention *a, query_fn *visit) {
 }
 
 static attention attention_new(const hp_bound *b) {
-    const int64_t n = pixels_of(&b->in_box[1]);
+    const int64_t n = pixels_of(&b->map.in_box[1]);
     attention a = {.b = b, .channels = hp_head_channels(b->graph, b->layer)};
     a.scale = 1 / sqrt(a.channels);
     a.k = (keys){
@@ -243,7 +243,7 @@ static void backward_query(attention *a, const query *q) {
 
 /* Gradients of keys were added up turned. */
 static void turn_keys_back(const attention *a) {
-    const hp_box *box = &a->b->in_box[1];
+    const hp_box *box = &a->b->map.in_box[1];
     double *dk = a->b->dx[1];
     for (int64_t n = 0; dk && n < a->b->shape.n; n++)
         for (int y = box->lo[HP_AXIS_H]; y < box->hi[HP_AXIS_H]; y++)
@@ -257,7 +257,7 @@ void hp_ref_attention_bwd(const hp_bound *b, const hp_step *s) {
     attention a = attention_new(b);
     const hp_layer *l = b->layer;
     for (int k = 0; k < 3; k++)
-        if (b->dx[k]) memset(b->dx[k], 0, (size_t)hp_box_elems(&b->in_box[k > 0]) * sizeof(double));
+        if (b->dx[k]) memset(b->dx[k], 0, (size_t)hp_box_elems(&b->map.in_box[k > 0]) * sizeof(double));
     if (l->n_param && !(b->task->flags & HP_FLAG_ADD)) {
         const hp_elements e = hp_param_elements(b->graph, l, 0, b->shape.oc0, b->shape.oc0 + b->shape.oc);
         memset(b->grad[0], 0, (size_t)e.count * sizeof(double));

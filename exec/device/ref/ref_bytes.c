@@ -15,7 +15,7 @@ typedef struct sums {
 static void add_bytes(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w,
                       int32_t channel) {
     sums *s = sum;
-    const int32_t q = ((const uint8_t *)b->x[0])[x], weight = ((const int8_t *)b->pack_forward)[w];
+    const int32_t q = ((const uint8_t *)b->x[0])[x], weight = ((const int8_t *)b->pack.forward)[w];
     s->products += (int64_t)weight * (q - m->units.in_zero);
     if (m->units.pixels) s->tap += weight * (double)m->units.pixel_zero[channel];
 }

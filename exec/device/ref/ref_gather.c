@@ -19,7 +19,7 @@ static int64_t gathered_at(const hp_bound *b, int64_t i) {
     const int64_t block = y % l->kh * l->kw + x % l->kw;
     const int64_t c = hp_gather_channel(&g, block * l->out_c + s->oc0 + i % s->oc);
     return ((n * s->ih + y / l->kh - s->iy0) * s->iw + x / l->kw - s->ix0) * s->ic + c -
-           b->in_box[0].lo[HP_AXIS_C];
+           b->map.in_box[0].lo[HP_AXIS_C];
 }
 
 void hp_ref_gather_fwd(const hp_bound *b, const hp_step *s) {

@@ -38,7 +38,7 @@ static group group_of(const hp_bound *b, int64_t sample, int first) {
 
 /* Where the channels of the output's box are in the input's; of those of the group, the part that is in the output's box. */
 static hp_extent outs_of(const hp_bound *b, const group *g) {
-    const int from = b->shape.oc0 - b->in_box[0].lo[HP_AXIS_C], to = from + b->shape.oc;
+    const int from = b->shape.oc0 - b->map.in_box[0].lo[HP_AXIS_C], to = from + b->shape.oc;
     return (hp_extent){g->first > from ? g->first : from,
                        g->first + g->width < to ? g->first + g->width : to};
 }
@@ -52,14 +52,14 @@ typedef struct place {
 static place place_of(const hp_bound *b, const group *g, int64_t sample, int64_t p, int c) {
     const hp_shape *s = &b->shape;
     const int64_t y = s->oy0 + p / s->ow - s->iy0, x = s->ox0 + p % s->ow - s->ix0;
-    const int from = s->oc0 - b->in_box[0].lo[HP_AXIS_C];
+    const int from = s->oc0 - b->map.in_box[0].lo[HP_AXIS_C];
     return (place){((int64_t)s->oh * s->ow * sample + p) * s->oc + c - from,
                    (g->x[(y * s->iw + x) * s->ic + c] - g->mean) * g->inverse};
 }
 
 static void forward(const hp_bound *b, int64_t sample, const group *g) {
     const hp_extent outs = outs_of(b, g);
-    const int from = b->shape.oc0 - b->in_box[0].lo[HP_AXIS_C];
+    const int from = b->shape.oc0 - b->map.in_box[0].lo[HP_AXIS_C];
     const double *gamma = b->param[0], *beta = b->layer->n_param > 1 ? b->param[1] : NULL;
     for (int64_t p = 0; p < (int64_t)b->shape.oh * b->shape.ow; p++)
         for (int c = outs.lo; c < outs.hi; c++) {
@@ -72,7 +72,7 @@ static void forward(const hp_bound *b, int64_t sample, const group *g) {
 static void backward(const hp_bound *b, int64_t sample, const group *g) {
     const hp_shape *s = &b->shape;
     const hp_extent outs = outs_of(b, g);
-    const int from = s->oc0 - b->in_box[0].lo[HP_AXIS_C];
+    const int from = s->oc0 - b->map.in_box[0].lo[HP_AXIS_C];
     const double *gamma = b->param[0], *dy = b->dy, n = (double)g->pixels * g->width;
     double *dgamma = b->grad[0], *dbeta = b->layer->n_param > 1 ? b->grad[1] : NULL;
     double *dx = b->dx[0] ? (double *)b->dx[0] + sample * g->pixels * s->ic : NULL, sum = 0, product = 0;

@@ -60,7 +60,7 @@ static double element(const void *at, int64_t i, hp_dtype type) {
 static void add_real(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w,
                      int32_t channel) {
     (void)channel;
-    *(double *)sum += element(b->x[0], x, m->p.x) * (double)((const float *)b->pack_forward)[w];
+    *(double *)sum += element(b->x[0], x, m->p.x) * (double)((const float *)b->pack.forward)[w];
 }
 
 static void real_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i) {
@@ -98,7 +98,7 @@ static hp_status run(void *self, const hp_bound *b, hp_error *err) {
 static void pack(const hp_bound *b, const hp_ref_matrix *m, const hp_filter *f) {
     const hp_panels *p = &m->p;
     const int64_t outs = (int64_t)p->groups * p->outs, weights = outs * p->ins * p->kh * p->kw;
-    unsigned char *to = b->pack_forward;
+    unsigned char *to = b->pack.forward;
     float *scale = (float *)(void *)(to + m->at.scale), *shift = (float *)(void *)(to + m->at.shift),
           *bias = (float *)(void *)(to + m->at.bias);
     if (f->weight8)

@@ -37,7 +37,7 @@ void hp_ref_products(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e
 void hp_ref_bytes_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i);
 
 static inline const void *hp_ref_terms(const hp_bound *b, int64_t place) {
-    return (const unsigned char *)b->pack_forward + place;
+    return (const unsigned char *)b->pack.forward + place;
 }
 
 #endif

@@ -7,7 +7,7 @@
 /* Element of the second input's box for element i of the output's: along an axis of one pixel always that. */
 static int64_t second_at(const hp_bound *b, int64_t i) {
     const hp_shape *s = &b->shape;
-    const hp_box *box = &b->in_box[1];
+    const hp_box *box = &b->map.in_box[1];
     const int64_t c = i % s->oc, x = i / s->oc % s->ow, y = i / s->oc / s->ow % s->oh,
                   n = i / s->oc / s->ow / s->oh;
     const int64_t h = hp_box_len(box, HP_AXIS_H), w = hp_box_len(box, HP_AXIS_W);
@@ -28,7 +28,7 @@ void hp_ref_mul_bwd(const hp_bound *b, const hp_step *step) {
     const double *x = b->x[0], *second = b->x[1], *y = b->y, *dy = b->dy;
     double *dx = b->dx[0], *dsecond = b->dx[1];
     (void)step;
-    if (dsecond) memset(dsecond, 0, (size_t)hp_box_elems(&b->in_box[1]) * sizeof *dsecond);
+    if (dsecond) memset(dsecond, 0, (size_t)hp_box_elems(&b->map.in_box[1]) * sizeof *dsecond);
     for (int64_t i = 0; i < b->out_elems; i++) {
         const bool passes =
             !hp_layer_has_act(b->layer) || hp_act_slope_of_f64(b->layer->act, y[i], k.a, k.b) != 0;

@@ -74,7 +74,7 @@ static bool counts(const hp_bound *b, int64_t i) {
     const int64_t pixel = i / s->oc, row = pixel / s->ow;
     const int64_t at[] = {row / s->oh, row % s->oh, pixel % s->ow};
     for (int a = HP_AXIS_N; a <= HP_AXIS_W; a++)
-        if (at[a] < b->counted.lo[a] || at[a] >= b->counted.hi[a]) return false;
+        if (at[a] < b->map.counted.lo[a] || at[a] >= b->map.counted.hi[a]) return false;
     return true;
 }
 

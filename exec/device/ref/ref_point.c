@@ -49,8 +49,8 @@ static void concat(const hp_bound *b, concat_fn *visit) {
     const int64_t pixels = b->out_elems / b->shape.oc;
     for (int64_t r = 0; r < pixels; r++)
         for (int k = 0; k < b->n_in; k++)
-            for (int c = 0; c < b->in_c[k]; c++)
-                visit(b, k, r * b->in_c[k] + c, r * b->shape.oc + b->in_at[k] + c);
+            for (int c = 0; c < b->map.in_c[k]; c++)
+                visit(b, k, r * b->map.in_c[k] + c, r * b->shape.oc + b->map.in_at[k] + c);
 }
 
 static void join(const hp_bound *b, int k, int64_t part, int64_t whole) {

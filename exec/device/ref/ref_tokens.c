@@ -120,7 +120,8 @@ static int64_t merged_at(const hp_bound *b, int64_t i) {
     const int64_t y = 2 * (s->oy0 + pixel / s->ow % s->oh) + which % 2,
                   x = 2 * (s->ox0 + pixel % s->ow) + which / 2;
     if (y >= s->full_ih || x >= s->full_iw) return -1;
-    return ((n * s->ih + y - s->iy0) * s->iw + x - s->ix0) * s->ic + c % quarter - b->in_box[0].lo[HP_AXIS_C];
+    return ((n * s->ih + y - s->iy0) * s->iw + x - s->ix0) * s->ic + c % quarter -
+           b->map.in_box[0].lo[HP_AXIS_C];
 }
 
 void hp_ref_merge_fwd(const hp_bound *b, const hp_step *s) {

@@ -24,35 +24,37 @@ static int first_maximum(const double *v, int n) {
 /* Of the classes that are here. */
 void hp_ref_maxsum(const hp_bound *b, const hp_step *s) {
     (void)s;
-    const int classes = b->in_c[0];
-    memset(b->sums, 0, (size_t)(b->members * b->count * HP_MAXSUMS) * sizeof(double));
+    const int classes = b->map.in_c[0];
+    memset(b->sums, 0, (size_t)(b->loss.members * b->count * HP_MAXSUMS) * sizeof(double));
     for (int64_t i = 0; i < b->count; i++) {
         const double *logits = (const double *)b->x[0] + i * classes;
-        const int label = b->labels[i], top = first_maximum(logits, classes);
-        double *sums = b->sums + b->first_sum + i * HP_MAXSUMS;
+        const int label = b->step.labels[i], top = first_maximum(logits, classes);
+        double *sums = b->sums + b->loss.first_sum + i * HP_MAXSUMS;
         for (int c = 0; c < classes; c++) sums[HP_MAXSUM_SUM] += exp(logits[c] - logits[top]);
         sums[HP_MAXSUM_MAX] = logits[top];
-        sums[HP_MAXSUM_AT] = b->first_class + top;
-        if (hp_metric_is_here(b, label)) sums[HP_MAXSUM_LABEL] = logits[label - b->first_class];
+        sums[HP_MAXSUM_AT] = b->loss.first_class + top;
+        if (hp_metric_is_here(b, label)) sums[HP_MAXSUM_LABEL] = logits[label - b->loss.first_class];
     }
 }
 
 /* Rows of the whole batch on all ranks: the step's gradients are means over them. */
 static double all_rows(const hp_bound *b) {
-    return (double)b->batch * (double)b->pixels;
+    return (double)b->step.batch * (double)b->step.pixels;
 }
 
 static void loss_of_shared(const hp_bound *b, double rows) {
     for (int64_t i = 0; i < b->count; i++) {
-        const double *logits = (const double *)b->x[0] + i * b->in_c[0];
-        double *dlogits = b->y ? (double *)b->y + i * b->in_c[0] : NULL;
-        const int label = b->labels[i];
+        const double *logits = (const double *)b->x[0] + i * b->map.in_c[0];
+        double *dlogits = b->y ? (double *)b->y + i * b->map.in_c[0] : NULL;
+        const int label = b->step.labels[i];
         const hp_softmax_row r = hp_softmax_of(b, i);
-        const bool counts = hp_metric_counts(label, b->classes);
-        for (int c = 0; dlogits && c < b->in_c[0]; c++)
+        const bool counts = hp_metric_counts(label, b->loss.classes);
+        for (int c = 0; dlogits && c < b->map.in_c[0]; c++)
             dlogits[c] =
-                counts ? (exp(logits[c] - r.max) / r.sum - (b->first_class + c == label ? 1 : 0)) / rows : 0;
-        if (hp_metric_is_here(b, label)) hp_metric_add(b->metric, log(r.sum) + r.max - r.label, label, r.top);
+                counts ? (exp(logits[c] - r.max) / r.sum - (b->loss.first_class + c == label ? 1 : 0)) / rows
+                       : 0;
+        if (hp_metric_is_here(b, label))
+            hp_metric_add(b->step.metric, log(r.sum) + r.max - r.label, label, r.top);
     }
 }
 
@@ -62,14 +64,14 @@ void hp_ref_loss(const hp_bound *b, const hp_step *s) {
         loss_of_shared(b, rows);
         return;
     }
-    const int classes = b->in_c[0];
+    const int classes = b->map.in_c[0];
     for (int64_t i = 0; i < b->count; i++) {
         const double *logits = (const double *)b->x[0] + i * classes;
         double *dlogits = b->y ? (double *)b->y + i * classes : NULL;
-        const int label = b->labels[i], top = first_maximum(logits, classes);
+        const int label = b->step.labels[i], top = first_maximum(logits, classes);
         if (hp_metric_counts(label, classes)) {
             const double loss = row_loss(logits, classes, top, label, rows, dlogits);
-            hp_metric_add(b->metric, loss, label, top);
+            hp_metric_add(b->step.metric, loss, label, top);
         } else {
             for (int c = 0; dlogits && c < classes; c++) dlogits[c] = 0;
         }
@@ -99,24 +101,24 @@ static update_fn *const updates[HP_OPTIMIZERS] = {
 };
 
 void hp_ref_update(const hp_bound *b, const hp_step *s) {
-    double *w = b->weight, *m = b->state[0], *v = b->state[1];
-    const double *g = b->gradient, factor = hp_metric_descent_factor(b, s);
+    double *w = b->update.weight, *m = b->update.state[0], *v = b->update.state[1];
+    const double *g = b->update.gradient, factor = hp_metric_descent_factor(b, s);
     const hp_update_rates_f64 rates = hp_step_rates(s);
     if (factor == 0) return;
     for (int64_t i = 0; i < b->count; i++)
-        w[i] = updates[b->optimizer](w[i], factor * g[i], &m[i], &v[i], i < b->decayed ? rates.decay : 0,
-                                     &rates);
+        w[i] = updates[b->update.optimizer](w[i], factor * g[i], &m[i], &v[i],
+                                            i < b->update.decayed ? rates.decay : 0, &rates);
 }
 
 void hp_ref_finite(const hp_bound *b, const hp_step *s) {
     (void)s;
-    const double *g = b->gradient;
+    const double *g = b->update.gradient;
     for (int64_t i = 0; i < b->count; i++)
-        if (!isfinite(g[i])) b->metric[HP_METRIC_OVERFLOW] = 1;
+        if (!isfinite(g[i])) b->step.metric[HP_METRIC_OVERFLOW] = 1;
 }
 
 void hp_ref_norm(const hp_bound *b, const hp_step *s) {
     (void)s;
-    const double *g = b->gradient;
-    for (int64_t i = 0; i < b->count; i++) b->metric[HP_METRIC_SQUARES] += g[i] * g[i];
+    const double *g = b->update.gradient;
+    for (int64_t i = 0; i < b->count; i++) b->step.metric[HP_METRIC_SQUARES] += g[i] * g[i];
 }

@@ -195,7 +195,8 @@ static double share_of(int r, int turn, int turns, int bn, double start) {
                                   (uint8_t)((first_one ? HP_FLAG_FIRST : 0) | (last_one ? HP_FLAG_LAST : 0)),
                               .micro = m,
                               .offset = skipped << 32 | behind};
-        const hp_bound b = {.task = &task, .layer = &layer, .dp = REPLICAS, .micro = GROUPS, .bn = bn};
+        const hp_bound b = {
+            .task = &task, .layer = &layer, .step.dp = REPLICAS, .step.micro = GROUPS, .step.bn = bn};
         const hp_running f = hp_running_factors(&b, &step);
         value = (value * f.before + f.fresh * statistic_of(bn == HP_BN_ALL ? m : r * GROUPS + m)) * f.after;
     }

@@ -237,7 +237,7 @@ static void means_in_inference_are_exact_to_a_block(void **state) {
         hp_qparams of = {type, 1, 1, 0};
         const hp_infer_op op = {.x = &of, .y = of, .clamps = true, .lo = -INFINITY, .hi = INFINITY};
         hp_bound b = {
-            .layer = &layer, .in_elems = SIDE * SIDE, .out_elems = 1, .x_dtype = {type}, .y_dtype = type};
+            .layer = &layer, .in_elems = SIDE * SIDE, .out_elems = 1, .stored.x = {type}, .stored.y = type};
         b.shape = (hp_shape){.n = 1, .ih = SIDE, .iw = SIDE, .ic = 1, .oh = 1, .ow = 1, .oc = 1};
         b.shape.full_ih = b.shape.full_iw = SIDE;
         b.shape.full_oh = b.shape.full_ow = 1;

@@ -239,11 +239,11 @@ static void bind_part(cell *c, part *p) {
     b->shape = hp_shape_between(&c->s.g, 1, &p->in[0], &p->out);
     b->in_elems = hp_box_elems(&p->in[0]);
     b->out_elems = hp_box_elems(&p->out);
-    b->y_dtype = dtype_of(c, l->out);
+    b->stored.y = dtype_of(c, l->out);
     for (int k = 0; k < l->n_in; k++) {
-        b->in_c[k] = hp_box_len(&p->in[k], HP_AXIS_C);
-        b->in_at[k] = before + p->in[k].lo[HP_AXIS_C] - p->out.lo[HP_AXIS_C];
-        b->x_dtype[k] = dtype_of(c, k);
+        b->map.in_c[k] = hp_box_len(&p->in[k], HP_AXIS_C);
+        b->map.in_at[k] = before + p->in[k].lo[HP_AXIS_C] - p->out.lo[HP_AXIS_C];
+        b->stored.x[k] = dtype_of(c, k);
         before += c->s.tensor[k].c;
         if (hp_box_empty(&p->in[k])) continue;
         b->x[k] = p->memory[k] = part_memory(c, k, &p->in[k]);
@@ -255,7 +255,7 @@ static void bind_part(cell *c, part *p) {
 static bool may_replace(const cell *c, const part *p) {
     const hp_layer *l = &c->s.layer[1];
     const bool point = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;
-    return point && p->b.x[0] && p->b.x_dtype[0] == p->b.y_dtype;
+    return point && p->b.x[0] && p->b.stored.x[0] == p->b.stored.y;
 }
 
 void part_start(cell *c, part *p, const hp_box *out, bool in_place) {
@@ -266,7 +266,7 @@ void part_start(cell *c, part *p, const hp_box *out, bool in_place) {
     p->b.y = in_place && may_replace(c, p) ? p->b.x[0]
                                            : (p->memory[MOST_IN] = part_memory(c, c->s.layer[1].out, out));
     p->pack = calloc((size_t)p->b.shape.oc + 1, 8);
-    p->b.pack_forward = p->pack;
+    p->b.pack.forward = p->pack;
     c->infer.packed[1] = false;
     const hp_infer_host host = {.loops = hp_kernels_pick()->loops, .wide = &hp_infer_loops_f64};
     if (hp_infer_prepare(&host, &c->infer, &p->b, &p->kernel, &err) != HP_OK) fail_msg("%s", err.text);

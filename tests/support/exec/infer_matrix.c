@@ -183,17 +183,17 @@ static void bind_matrix_part(matrix_cell *m, matrix_part *p) {
     b->shape = hp_shape_between(&c->s.g, 1, &p->in, &p->out);
     b->out_elems = hp_box_elems(&p->out);
     b->in_elems = hp_box_elems(&p->in);
-    b->x_dtype[0] = dtype_of(c, 0);
-    b->y_dtype = dtype_of(c, l->out);
-    b->x[0] = malloc((size_t)(b->in_elems * hp_dtype_bytes(b->x_dtype[0])) + 1);
-    b->y = malloc((size_t)(b->out_elems * hp_dtype_bytes(b->y_dtype)) + 1);
+    b->stored.x[0] = dtype_of(c, 0);
+    b->stored.y = dtype_of(c, l->out);
+    b->x[0] = malloc((size_t)(b->in_elems * hp_dtype_bytes(b->stored.x[0])) + 1);
+    b->y = malloc((size_t)(b->out_elems * hp_dtype_bytes(b->stored.y)) + 1);
     assert_true(b->x[0] && b->y);
     move_box(c, 0, &p->in, b->x[0], false);
     move_box(c, l->out, &p->out, b->y, false);
     m->buffer[0].bytes = hp_infer_pack_bytes(&c->s.g, 1, &s, c->real);
-    b->pack_forward = p->pack = exactly(m->buffer[0].bytes);
-    b->scratch_bytes = hp_infer_scratch_bytes(&c->s.g, 1, &b->shape, c->real);
-    b->scratch = p->scratch = exactly(b->scratch_bytes);
+    b->pack.forward = p->pack = exactly(m->buffer[0].bytes);
+    b->scratch.bytes = hp_infer_scratch_bytes(&c->s.g, 1, &b->shape, c->real);
+    b->scratch.at = p->scratch = exactly(b->scratch.bytes);
 }
 
 void prepare_matrix_part(matrix_cell *m, matrix_part *p, int device) {

@@ -32,7 +32,7 @@ static void round_trip(hp_codec codec, hp_dtype dtype, const float *x, int n, fl
     code[bytes] = MARK;
     for (int i = 0; i < n; i++) in[i] = (double)x[i];
     const bool f32 = dtype == HP_F32;
-    hp_bound b = {.codec = codec, .dtype = dtype, .count = n, .cols = 1, .n_codes = 1, .y = code};
+    hp_bound b = {.code.codec = codec, .dtype = dtype, .count = n, .code.cols = 1, .code.n = 1, .y = code};
     b.x[0] = f32 ? (void *)(uintptr_t)x : in;
     hp_code_encode(&b);
     assert_int_equal(code[bytes], MARK);
@@ -106,7 +106,7 @@ static void sums_are_those_of_what_was_encoded(void **state) {
     float x[N], y[N], sum[N];
     double want[N] = {0};
     assert_non_null(code);
-    hp_bound b = {.codec = HP_CODEC_INT8, .dtype = HP_F32, .count = N, .cols = 1, .n_codes = CODES};
+    hp_bound b = {.code.codec = HP_CODEC_INT8, .dtype = HP_F32, .count = N, .code.cols = 1, .code.n = CODES};
     for (int k = 0; k < CODES; k++) {
         draw((uint64_t)k, N, 20, x);
         b.x[0] = x;
@@ -131,14 +131,17 @@ static void feedback_loses_nothing(void **state) {
         float in_f[N], out_f[N], residual_f[N] = {0};
         unsigned char *code = malloc((size_t)hp_codec_bytes(HP_CODEC_INT8, N, 1));
         assert_non_null(code);
-        hp_bound b = {
-            .codec = HP_CODEC_INT8, .dtype = k ? HP_F64 : HP_F32, .count = N, .cols = 1, .n_codes = 1};
+        hp_bound b = {.code.codec = HP_CODEC_INT8,
+                      .dtype = k ? HP_F64 : HP_F32,
+                      .count = N,
+                      .code.cols = 1,
+                      .code.n = 1};
         for (int step = 0; step < STEPS; step++) {
             draw((uint64_t)step, N, 20, in_f);
             for (int i = 0; i < N; i++) exact[i] += in[i] = (double)in_f[i];
             b.x[0] = k ? (void *)in : in_f;
             b.y = code;
-            b.residual = k ? (void *)residual : residual_f;
+            b.code.residual = k ? (void *)residual : residual_f;
             hp_code_encode(&b);
             b.x[0] = code;
             b.y = k ? (void *)out : out_f;
@@ -193,11 +196,11 @@ static void zfp_is_libzfps(void **state) {
         const size_t written = zfp_compress(z, f);
         assert_in_range(bytes, written, written + (64 - stream_word_bits) / 8); /* what plans count with */
         code[bytes] = MARK;
-        hp_bound b = {.codec = codec,
+        hp_bound b = {.code.codec = codec,
                       .dtype = seed % 2 ? HP_F32 : HP_F64,
                       .count = rows * cols,
-                      .cols = cols,
-                      .n_codes = 1};
+                      .code.cols = cols,
+                      .code.n = 1};
         b.x[0] = seed % 2 ? (void *)x : in;
         b.y = code;
         hp_code_encode(&b);

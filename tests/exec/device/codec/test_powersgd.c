@@ -68,12 +68,12 @@ static void run(fixture *f, hp_task_op op, int rank) {
     void *g = narrowed(f, f->grad[rank], RANGE, grad), *a = narrowed(f, f->p[rank], FACTORS, p),
          *b = narrowed(f, f->q[rank], FACTORS, q);
     hp_bound bound = {.task = &f->task,
-                      .codec = hp_codec_of(HP_CODEC_POWERSGD, f->rank),
+                      .code.codec = hp_codec_of(HP_CODEC_POWERSGD, f->rank),
                       .dtype = f->dtype,
                       .count = RANGE,
                       .graph = &f->graph,
                       .role = &f->role,
-                      .residual = narrowed(f, f->kept[rank], RANGE + FACTORS, kept),
+                      .code.residual = narrowed(f, f->kept[rank], RANGE + FACTORS, kept),
                       .y = op == HP_TASK_PROJECT  ? a
                            : op == HP_TASK_FACTOR ? b
                                                   : g};
