@@ -68,12 +68,14 @@ hp_status hp_checkpoint_verify(hp_arena *a, const char *dir, const hp_manifest *
 /* --- the end of a save --- */
 
 /* Without its manifest a checkpoint is none: what is removed half-way is not taken for one. */
-static void prune(hp_arena *a, const hp_disk_ops *disk, const char *dir, int64_t keep) {
-    int64_t *step;
+static void prune(hp_arena *a, const hp_disk_ops *disk, const char *dir, int64_t newest, int64_t keep) {
+    int64_t *step, kept = 0;
     int n;
     if (list(a, dir, "", &step, &n, NULL) != HP_OK) return;
-    for (int i = 0; i < n; i++)
-        if (i >= keep) hp_disk_remove(disk, hp_checkpoint_path(a, dir, step[i], false), HP_MANIFEST);
+    for (int i = 0; i < n;
+         i++) /* a later one was there before: the run did not go on from it, as it is damaged */
+        if (step[i] <= newest && ++kept > keep)
+            hp_disk_remove(disk, hp_checkpoint_path(a, dir, step[i], false), HP_MANIFEST);
 }
 
 hp_status hp_checkpoint_commit(const hp_disk_ops *disk, const char *dir, const hp_manifest *m, int64_t keep,
@@ -90,7 +92,7 @@ hp_status hp_checkpoint_commit(const hp_disk_ops *disk, const char *dir, const h
     if (s == HP_OK) s = hp_disk_rename(disk, part, final, err);
     if (s == HP_OK) s = hp_disk_sync_folder(disk, dir, err);
     if (s == HP_OK)
-        prune(a, disk, dir, keep < 1 ? 1 : keep);
+        prune(a, disk, dir, m->step, keep < 1 ? 1 : keep);
     else
         hp_disk_remove(disk, part, HP_MANIFEST);
     hp_arena_free(a);

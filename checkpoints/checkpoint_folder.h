@@ -28,7 +28,8 @@ hp_status hp_checkpoint_put(const hp_disk_ops *disk, const char *dir, int64_t st
                             const void *data, hp_chunks *chunks, hp_error *err);
 
 /* The end of a save, by one process: all files of the part are on the disk. Writes the manifest, makes it the
- * checkpoint, and leaves the `keep` newest. Errors: HP_ECREATE, HP_EIO. */
+ * checkpoint, and leaves the `keep` newest up to it; later ones are there only if they are damaged.
+ * Errors: HP_ECREATE, HP_EIO. */
 hp_status hp_checkpoint_commit(const hp_disk_ops *disk, const char *dir, const hp_manifest *m, int64_t keep,
                                hp_error *err);
 /* Removes parts that a run has left, which must be over. */

@@ -386,6 +386,30 @@ static void rewrite(const char *path, const char *data, long n, const char *key,
     json_decref(root);
 }
 
+/* Keeping one: a run that goes on before damaged checkpoints replaces the one that it started from, never its last. */
+static void damaged_later_ones_do_not_count_as_kept(void **state) {
+    (void)state;
+    char dir[64];
+    hp_error err;
+    for (int broken = 1; broken <= 2; broken++) {
+        fresh(dir);
+        for (int i = 0; i < broken; i++) {
+            char manifest[256];
+            assert_int_equal(save(&hp_disk, dir, 9 + i, &err), HP_OK);
+            hp_arena *a = hp_arena_new();
+            snprintf(manifest, sizeof manifest, "%s/%s", hp_checkpoint_path(a, dir, 9 + i, false),
+                     HP_MANIFEST);
+            hp_arena_free(a);
+            write_file(manifest, "{", 1);
+        }
+        for (int64_t step = 6; step <= 8; step++) {
+            assert_int_equal(save(&hp_disk, dir, step, &err), HP_OK);
+            assert_int_equal(load(dir, &err), step);
+        }
+        drop(dir);
+    }
+}
+
 static void strange_manifests_are_refused(void **state) {
     (void)state;
     char dir[64], path[256], data[8192];
@@ -452,6 +476,7 @@ int main(void) {
         cmocka_unit_test(a_save_that_ends_anywhere_leaves_one_that_loads),
         cmocka_unit_test(every_flipped_byte_is_seen),
         cmocka_unit_test(every_length_but_the_right_one_is_refused),
+        cmocka_unit_test(damaged_later_ones_do_not_count_as_kept),
         cmocka_unit_test(strange_manifests_are_refused),
         cmocka_unit_test(values_survive_the_text),
     };
