@@ -56,6 +56,7 @@ typedef struct launch_watch {
     int banners;
     int dead_rank, dead_signal; /* as reported by mpirun; -1: none */
     char lost_node[256];        /* likewise, of a daemon that it lost; "": none */
+    bool begun;                 /* ranks have had something to say */
     int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
     double own_signal_s;        /* when the first one arrived */
     double asked_s;             /* when the ranks were last asked to save and end; 0 */
@@ -85,9 +86,12 @@ static void handle_err_line(launch_watch *w, const char *line);
 
 /* What a remote node's daemon has to say comes with the ranks' own lines. */
 static void handle_out_line(launch_watch *w, const char *line) {
-    if (w->banner || strncmp(line, BANNER, strlen(BANNER)) == 0)
+    if (w->banner || strncmp(line, BANNER, strlen(BANNER)) == 0) {
         handle_err_line(w, line);
-    else if (w->l->line && w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK)
+        return;
+    }
+    w->begun = true;
+    if (w->l->line && w->error->code == HP_OK && w->l->line(w->l->self, line, w->error) != HP_OK)
         signal_ranks(w, SIGTERM);
 }
 
@@ -306,6 +310,11 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
     if (WIFSIGNALED(status) && w->l->ranks > 1) return fail_dead(w, who, -1, WTERMSIG(status), err);
     if (code > 128 && code - 128 < NSIG) /* mpirun also ends with 255: it could not reach a node */
         return fail_dead(w, NULL, w->l->ranks == 1 ? 0 : -1, code - 128, err);
+    if (w->banner_text[0] &&
+        w->begun) /* a daemon that is killed may look to it like one that did not start */
+        return hp_fail(err, HP_EDEAD,
+                       "a rank, its node or its daemon was lost (the launcher ended with %d): %s", code,
+                       w->banner_text);
     if (w->banner_text[0])
         return hp_fail(err, HP_EUNAVAIL, "the launcher failed (exit code %d): %s", code, w->banner_text);
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);

@@ -24,7 +24,7 @@ die() {
 # completed for a moment.
 end_of() {
   local state restarts ended=0 hurried=
-  for _ in $(seq 600); do
+  for _ in $(seq 3000); do # a hang: jobs of a loaded machine are queued again and again
     state=$(scontrol -o show job "$1")
     case $state in
     *JobState=COMPLETED*)

@@ -18,7 +18,11 @@ grep -q 'srun --mpi=pmix' alone.log || die "ranks without PMIx: the message does
 
 # --- the time ends: saved, queued again, gone on ---
 "$HPLAN" simulate --net cnn --image 28 --batch 64 --gpus 2 --strategy dp=2 --machine local --out plan.db >/dev/null
-steps=${STEPS:-4000}
+# so many steps as take three jobs' time here and now
+seconds=$(date +%s)
+"$HPLAN" run plan.db --launcher mpirun "${train[@]}" --steps 300 --trace few.db >few.log
+seconds=$(($(date +%s) - seconds + 1))
+steps=${STEPS:-$((300 * 90 / seconds))}
 "$HPLAN" run plan.db --launcher mpirun "${train[@]}" --steps "$steps" --save whole.st --trace whole.db >whole.log
 "$HPLAN" sbatch plan.db -t 1 --notice 30 -J cnn -- "${train[@]}" --steps "$steps" --save parts.st >job.sh
 job=$(sbatch --parsable job.sh)

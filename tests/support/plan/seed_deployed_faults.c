@@ -278,16 +278,26 @@ static bool split_sum(victim *v) {
     return false;
 }
 
-/* Adds over the original instead of its copy. */
+/* Does a task after `t` use the buffer? */
+static bool is_used_after(const victim *v, const hp_task *t, int32_t id) {
+    for (const hp_task *u = t + 1; u < v->r->task + v->r->n_task; u++)
+        for (int i = 0; i < u->n_operand; i++)
+            if (v->r->operand[u->operand + i] == id) return true;
+    return false;
+}
+
+/* Adds over the original instead of its copy: no fault where nobody uses either, as of a layer without a reader. */
 static bool overwritten_sum(victim *v) {
     const hp_task *t = pick_task(v, adds);
     if (!t) return false;
     int32_t *o = &v->r->operand[t->operand];
-    for (const hp_task *c = v->r->task; c < t; c++)
-        if (c->op == HP_TASK_COPY && first_operand(v, c) == o[0]) {
-            o[0] = o[1 + v->g->layer[t->layer].n_in] = v->r->operand[c->operand + 1];
-            return true;
-        }
+    for (const hp_task *c = v->r->task; c < t; c++) {
+        const int32_t original = v->r->operand[c->operand + 1];
+        if (c->op != HP_TASK_COPY || first_operand(v, c) != o[0]) continue;
+        if (!is_used_after(v, t, o[0]) && !is_used_after(v, t, original)) return false;
+        o[0] = o[1 + v->g->layer[t->layer].n_in] = original;
+        return true;
+    }
     return false;
 }
 
