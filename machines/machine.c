@@ -25,6 +25,7 @@ static hp_status not_found(const char *name, int why, hp_error *err) {
     const char *gpu = name;
     char *end;
     long devices = strtol(name, &end, 10);
+    while (end > name && *end == ' ') end++;
     if (end > name && (*end == 'x' || *end == 'X')) gpu = end + 1;
     if (gpu == name || devices < 1 || devices > 64) devices = 1;
     bool sure;

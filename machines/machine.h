@@ -16,6 +16,8 @@
 typedef enum hp_nic_use { HP_NICS_SHARED, HP_NICS_NEAR, HP_NICS_RAILS, HP_NIC_USES } hp_nic_use;
 extern const char *const hp_nic_use_names[HP_NIC_USES];
 
+enum { HP_MACHINE_ASSUMED = 448 };
+
 typedef struct hp_machine {
     char name[64];
     char source[256]; /* of the figures */
@@ -28,13 +30,14 @@ typedef struct hp_machine {
     hp_mix mix;             /* the other classes, and who is slower than its class; zero: all are alike */
     hp_link_class intra;    /* between two devices of a node */
     hp_link_class inter;    /* one NIC */
-    double taper;      /* of the network above the leaf switches, 2 for a fat tree of 2:1; 0 and 1: none */
-    int32_t leaf;      /* nodes under a leaf switch; 0: not known */
-    bool any_size;     /* a product: any number of its nodes can be had; else there are as many as it says */
-    bool sharp;        /* its switches add up what passes them (SHARP), which NCCL uses */
-    char mpi[24];      /* which library its MPI is, of those that cost tables know; "": not said */
-    bool share_cpu;    /* compute tasks of a node's ranks contend for its cores and memory */
-    char assumed[256]; /* what a file did not say; "": nothing. Not part of the machine's text */
+    double taper;   /* of the network above the leaf switches, 2 for a fat tree of 2:1; 0 and 1: none */
+    int32_t leaf;   /* nodes under a leaf switch; 0: not known */
+    bool any_size;  /* a product: any number of its nodes can be had; else there are as many as it says */
+    bool sharp;     /* its switches add up what passes them (SHARP), which NCCL uses */
+    char mpi[24];   /* which library its MPI is, of those that cost tables know; "": not said */
+    bool share_cpu; /* compute tasks of a node's ranks contend for its cores and memory */
+    char assumed
+        [HP_MACHINE_ASSUMED]; /* what a file did not say; "": nothing. Not part of the machine's text */
 } hp_machine;
 
 /* A node's GPUs as the driver describes them; rates of 0 are unknown. */

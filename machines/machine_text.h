@@ -76,14 +76,15 @@ typedef struct machine_shape {
 typedef struct machine_reading {
     hp_machine m;
     machine_found field[MACHINE_FIELDS];
-    machine_shape shape;          /* as this text has it */
-    machine_shape whole;          /* as known from reading it before; zero: not known */
-    int pick;                     /* the class that is read now, of `whole` */
-    bool slow;                    /* the text says who is slow */
-    char device[MACHINE_NAME];    /* as the node's clause calls it */
-    char described[MACHINE_NAME]; /* as the device's clause does */
-    char clause[64];              /* at hand, for messages */
-    char problems[760];           /* joined by "; " */
+    machine_shape shape;                /* as this text has it */
+    machine_shape whole;                /* as known from reading it before; zero: not known */
+    int pick;                           /* the class that is read now, of `whole` */
+    bool slow;                          /* the text says who is slow */
+    char device[MACHINE_NAME];          /* as the node's clause calls it */
+    char described[MACHINE_NAME];       /* as the device's clause does */
+    char of_device[HP_MACHINE_ASSUMED]; /* what was assumed of it */
+    char clause[64];                    /* at hand, for messages */
+    char problems[760];                 /* joined by "; " */
 } machine_reading;
 
 /* Adds a problem, with the clause at hand. */

@@ -63,13 +63,13 @@ static void suppose_unknown_gpu(machine_reading *r, hp_machine *like) {
     like->inter = edr;
     name_device(r, d);
     check_name(r, d);
-    if (!gives(r, M_MEMORY) && r->field[M_MEMORY] != WRONG) {
+    if (*r->device && !gives(r, M_MEMORY) && r->field[M_MEMORY] != WRONG) {
         machine_complain(r,
                          "device \"%.60s\" is unknown: say what it is: device=%.60s, memory=...GB, "
                          "fp32=...TFLOP/s, bandwidth=...GB/s",
                          r->device, r->device);
-        d->memory_bytes = 1; /* said once */
     }
+    if (d->memory_bytes < 1) d->memory_bytes = 1; /* said once */
     if (r->field[M_GUESSED] == KEPT && r->field[M_FP32] == GIVEN && r->field[M_BANDWIDTH] == GIVEN)
         r->m.device.guessed = false;
     hp_device_class_suppose(d);
@@ -158,7 +158,11 @@ static void fill_gaps(machine_reading *r, const hp_machine *like) {
         if (r->field[i] != ABSENT || (i != M_DEVICE && !is_unknown(f, out)) || strcmp(said, f->form) == 0)
             continue;
         said = f->form;
-        machine_complain(r, "%s is missing", f->form);
+        if (strcmp(f->clause, "device") == 0)
+            machine_complain(r, "device=%.40s, %s=... is missing", r->device, f->key);
+        else
+            machine_complain(r, "%s is missing%s", f->form,
+                             i == M_NODES ? ": nodes=1 where there is one" : "");
     }
 }
 
@@ -191,6 +195,7 @@ void machine_complete(machine_reading *r) {
     check_mpi(r);
     if (hp_machine_taper(&r->m) > 1 && r->m.leaf == 0) r->m.leaf = hp_network_usual_leaf(&r->m);
     memcpy(r->m.assumed, like.assumed, sizeof like.assumed);
+    memcpy(r->of_device, like.assumed, sizeof like.assumed);
     say_links(r, &r->m);
 }
 
@@ -205,8 +210,7 @@ hp_status hp_machine_parse(const char *text, const char *where, hp_machine *m, h
     if (text[strspn(text, " \t\r\n")] == '{')
         return hp_fail(err, HP_EDATA, "%.300s: machines are not written in JSON but as " ENOUGH, where);
     machine_read_mix(&start, text, read_all, &r);
-    if (*r.problems)
-        return hp_fail(err, HP_EDATA, "%.120s: no machine: %s; enough is " ENOUGH, where, r.problems);
+    if (*r.problems) return hp_fail(err, HP_EDATA, "%.120s: %s; for example " ENOUGH, where, r.problems);
     *m = r.m;
     return HP_OK;
 }

@@ -2,6 +2,8 @@
  * nodes=6 + 2, slow=3:70%, 5.0:80%. A text is read once for every class that it names, as a machine of that class. */
 #include "machines/machine_text.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +217,9 @@ void machine_read_mix(const machine_reading *start, const char *text, machine_re
         reads(&one, text);
         out->m.mix.class[k - 1] = one.m.device;
         memcpy(out->problems, one.problems, sizeof out->problems);
-        if (!*out->m.assumed) memcpy(out->m.assumed, one.m.assumed, sizeof out->m.assumed);
+        if (*one.of_device)
+            hp_text_add((hp_text){out->m.assumed, sizeof out->m.assumed}, "%s%s", *out->m.assumed ? "; " : "",
+                        one.of_device);
     }
     if (*out->problems) return;
     if (mixed) check_names(out);

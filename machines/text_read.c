@@ -145,12 +145,22 @@ static void refuse_link(machine_reading *r, const char *name) {
                             "ib-hdr, ib-ndr, tcp");
 }
 
+/* "memory": of a device, whose clause is another. */
+static bool is_of_device(const char *key) {
+    for (int i = M_MEMORY; i < MACHINE_FIELDS; i++)
+        if (strcasecmp(machine_fields[i].key, key) == 0) return true;
+    return false;
+}
+
 /* The parts behind the first of a node or NIC: its link, with a rate or without, and its latency. */
 static void read_link(machine_reading *r, const part *p, const char *clause, machine_field_id name,
                       machine_field_id rate, machine_field_id latency) {
     static const char *const latencies[] = {"latency"};
     if (strcasecmp(p->key, "latency") == 0 && p->value) {
         machine_put(r, latency, p->value);
+    } else if (p->value && is_of_device(p->key)) {
+        machine_complain(r, "%s is said of a device, in a clause of its own: device=NAME, %s=%.40s", p->key,
+                         p->key, p->value);
     } else if (!hp_link_class_find(p->key) && hp_nearest(p->key, latencies, 1)) {
         refuse_part(r, p->key, clause);
     } else if (!p->value && !hp_link_class_find(p->key) && r->field[rate] == ABSENT) {
@@ -280,8 +290,9 @@ static void read_parts(machine_reading *r, const part *p, int n) {
         void (*read)(machine_reading *r, const part *p, int n);
     } special[] = {{"nodes", read_nodes},   {"node", read_node},      {"nic", read_nic},
                    {"device", read_device}, {"fat-tree", read_taper}, {"slow", read_slow}};
-    static const char *const names[] = {"name",   "source",    "nodes", "node",     "cores", "nic",
-                                        "device", "share-cpu", "cpu",   "fat-tree", "slow",  "mpi"};
+    static const char *const names[] = {"name", "source", "nodes",     "node",    "cores",
+                                        "nic",  "device", "share-cpu", "cpu",     "fat-tree",
+                                        "slow", "mpi",    "sharp",     "any-size"};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (strcasecmp(p->key, special[i].name) == 0) {
             special[i].read(r, p, n);

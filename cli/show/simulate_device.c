@@ -28,7 +28,7 @@ static void print_costs(const simulate_setup *s) {
 }
 
 void simulate_print_device(const simulate_setup *s, const simulate_found *f) {
-    char name[64], text[256];
+    char name[64], text[HP_MACHINE_ASSUMED];
     const hp_machine *m = &s->machine;
     const char *kin = hp_cost_stand_in(s->table, m);
     hp_arena *words = hp_arena_new();

@@ -171,7 +171,9 @@ static void every_mistake_is_named(void **state) {
         const char *text, *message; /* a part of the message expected */
     } wrong[] = {
         {"", "nodes=N is missing"},
-        {"node=4 x h200", "nodes=N is missing"},
+        {"node=4 x h200", "x.machine: nodes=N is missing: nodes=1 where there is one; for example nodes=8"},
+        {NODES "h200, memory=141GB",
+         "memory is said of a device, in a clause of its own: device=NAME, memory"},
         {"nodes=4", "node=K x DEVICE is missing"},
         {NODES "h200; nodes=9", "nodes is said twice"},
         {"nodes=-1; node=3 x h200", "'nodes=-1': nodes must be a whole number from 1 to 1000000"},
@@ -214,7 +216,7 @@ static void every_mistake_is_named(void **state) {
         {NODES "h200; name=", "a name has 1 to 63"},
         {NODES "h200; source=\"open", "a quote is not closed"},
         {NODES "h200; name=\x1b[2J", "no control characters"},
-        {NODES "cpu", "device=NAME, memory=... is missing"},
+        {NODES "cpu", "device=cpu, memory=... is missing"},
         {"{\"nodes\": 8, \"devices_per_node\": 4}", "not written in JSON but as nodes=8; node=4 x a100-80"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

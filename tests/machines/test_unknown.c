@@ -60,10 +60,24 @@ static void an_unknown_devices_rates_are_the_least(void **state) {
     assert_true(m.device.guessed && m.device.flops_per_s < 10e12);
 }
 
+/* All that was assumed of several is said, each once. */
+static void unknown_devices_of_a_mix_are_all_said(void **state) {
+    (void)state;
+    const hp_machine m =
+        parsed("nodes=1; node=2 x foo + 2 x bar + 1 x t4; device=foo, memory=10GB; device=bar, memory=12GB");
+    static const char *const said[] = {"\"foo\" is unknown", "\"bar\" is unknown", "inside a node"};
+    for (int i = 0; i < 3; i++) {
+        const char *first = strstr(m.assumed, said[i]);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, said[i]));
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_device_is_said_with_the_one_assumed),
         cmocka_unit_test(an_unknown_devices_rates_are_the_least),
+        cmocka_unit_test(unknown_devices_of_a_mix_are_all_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@ static void machines_are_found_by_their_devices(void **state) {
     words *w = *state;
     static const char *const rows[][2] = {{"A100", "node=1 x a100-40"},
                                           {"4xH100", "node=4 x h100"},
+                                          {"'4 x H100'", "node=4 x h100"},
                                           {"8xA100-SXM4-80GB", "node=8 x a100-80"},
                                           {"h200", "node=1 x h200"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
