@@ -125,11 +125,18 @@ static hp_algorithm algorithm_of(const hp_machine *m, const hp_collective_call *
 
 /* --- NCCL --- */
 
-/* "h100" and later: Blackwell is priced as Hopper. */
+static bool is_hopper(const char *class) {
+    static const char *const classes[] = {"h100", "h100-pcie", "h100-nvl", "h200", "b200"};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(classes[i], class) == 0) return true;
+    return false;
+}
+
+/* Blackwell is priced as Hopper. A GPU of no data sheet is of the generation that it is like. */
 static hp_nccl_chip chip_of(const hp_device_class *d) {
-    return strchr("hb", d->name[0])  ? HP_NCCL_HOPPER
-           : d->tf32_flops_per_s > 0 ? HP_NCCL_AMPERE
-                                     : HP_NCCL_VOLTA;
+    return is_hopper(d->name) || is_hopper(d->like) ? HP_NCCL_HOPPER
+           : d->tf32_flops_per_s > 0                ? HP_NCCL_AMPERE
+                                                    : HP_NCCL_VOLTA;
 }
 
 /* Of the collectives that its tuner knows; false: another. */

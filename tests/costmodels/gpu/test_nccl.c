@@ -1,6 +1,7 @@
 /* test_nccl.c - the tuner's model against times that were measured with nccl-tests on eight A100, and against the sizes at
  * which NCCL changes its algorithm and protocol; it never gets faster with more bytes or more nodes. */
 #include "costmodels/gpu/gpu_nccl.h"
+#include "costmodels/table.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -169,6 +170,37 @@ static void switches_that_add_halve_the_traffic(void **state) {
     assert_int_not_equal(hp_nccl_choose(HP_NCCL_ALLREDUCE, &n, bytes).way, HP_NCCL_COLLNET);
 }
 
+static double allreduce_of(const char *device, const char *like) {
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "nodes=2; node=4 x %s, nvlink=300GB/s; nic=4 x 400Gb/s; device=%s, memory=80GB, fp32=19.5TFLOP/s, "
+        "bandwidth=2TB/s, like=%s",
+        device, device, like);
+    hp_arena *arena = hp_arena_new();
+    hp_machine m;
+    hp_cost_table *t;
+    hp_error err = {HP_OK, ""};
+    if (hp_machine_load(text, &m, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_int_equal(hp_cost_load(arena, NULL, &m, &t, &err), HP_OK);
+    const hp_collective_call c = {HP_WIRE_NCCL, HP_ALGORITHM_LIBRARY, HP_COLLECTIVE_ALLREDUCE, 8, 4};
+    const double seconds = hp_cost_collective(t, &m, &c, 262144).seconds;
+    hp_arena_free(arena);
+    return seconds;
+}
+
+/* Which generation a GPU of no data sheet is of goes by what it is like, not by how its name begins. */
+static void names_are_not_generations(void **state) {
+    (void)state;
+    static const char *const names[] = {"bolt", "hare", "mule"};
+    const double ampere_s = allreduce_of("zebu", "a100-40"), hopper_s = allreduce_of("zebu", "h100");
+    assert_true(hopper_s < ampere_s);
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabs(allreduce_of(names[i], "a100-40") / ampere_s - 1) < 1e-9);
+        assert_true(fabs(allreduce_of(names[i], "h100") / hopper_s - 1) < 1e-9);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_to_alls_take_the_nics),
@@ -179,6 +211,7 @@ int main(void) {
         cmocka_unit_test(switches_do_not_widen_the_network),
         cmocka_unit_test(large_data_take_the_links_time),
         cmocka_unit_test(nothing_comes_for_free),
+        cmocka_unit_test(names_are_not_generations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
