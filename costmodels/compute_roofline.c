@@ -270,7 +270,10 @@ static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_w
 }
 
 static hp_cost of_kernel(const hp_cost_table *t, const hp_machine *m, const hp_work *w) {
+    char family[80], type[16];
     hp_cost cost;
+    family_of(w, family, sizeof family, type, sizeof type);
+    if (w->library && from_library(t, m, w, family, type, &cost)) return cost;
     return measured(t, m, w, &cost) || like_another(t, m, w, &cost) ? cost : by_roofline(t, m, w);
 }
 

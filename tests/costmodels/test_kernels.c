@@ -414,6 +414,25 @@ static void kernels_of_relatives_stand_in(void **state) {
     hp_arena_free(arena);
 }
 
+/* What was measured of hplan's own kernels says nothing of a library's. */
+static void a_librarys_kernel_is_not_hplans(void **state) {
+    (void)state;
+    static const char own[] = "hplan-cost 2\nmachine m\ndate d\n"
+                              "fit a100-40 fwd.conv bf16 | measured 0.1 9 | launch:1 flops:0 bytes:0\n";
+    hp_arena *arena = hp_arena_new();
+    hp_error err;
+    hp_cost_table *t;
+    assert_int_equal(hp_rows_parse(arena, own, "own", &t, &err), HP_OK);
+    const hp_cost_table *base = shipped(arena);
+    t->base = base;
+    hp_work w = product(512, 512, 512);
+    assert_true(w.library);
+    close_to(cost_of(t, "a100-40", &w).seconds, cost_of(base, "a100-40", &w).seconds);
+    w.library = false;
+    assert_true(cost_of(t, "a100-40", &w).seconds > 10 * cost_of(base, "a100-40", &w).seconds);
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_products_come_back),
@@ -425,6 +444,7 @@ int main(void) {
         cmocka_unit_test(a_kernel_is_longer_than_its_parts),
         cmocka_unit_test(attention_of_networks_has_its_shape),
         cmocka_unit_test(kernels_of_relatives_stand_in),
+        cmocka_unit_test(a_librarys_kernel_is_not_hplans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
