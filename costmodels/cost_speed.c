@@ -45,6 +45,9 @@ static bool is_of(const hp_row *r, hp_yardstick y) {
            r->key[n] == ' ' && says_times(r);
 }
 
+/* No machine is so many times as slow as when it is quiet: such times say nothing. */
+static const double BEYOND = 1e6;
+
 hp_speed hp_speed_usual(const hp_cost_table *t) {
     hp_speed s = hp_speed_quiet();
     for (int y = 0; y < HP_SPEED_CLASSES; y++) {
@@ -56,8 +59,8 @@ hp_speed hp_speed_usual(const hp_cost_table *t) {
             sum += samples * r->y[HP_YARDSTICK_MEAN] / r->y[HP_YARDSTICK_QUIET];
             weight += samples;
         }
-        if (sum > 0 && isfinite(sum))
-            s.slowdown[y] = sum / weight; /* else times that differ beyond all measure */
+        const double ratio = weight > 0 ? sum / weight : 0;
+        if (ratio > 1 / BEYOND && ratio < BEYOND) s.slowdown[y] = ratio;
     }
     return s;
 }

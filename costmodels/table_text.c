@@ -20,6 +20,9 @@
 
 enum { MAX_POINTS = 256 };
 
+/* Beyond all sizes, rates and times, so that no product or quotient of a few is infinite. */
+static const double LEAST = 1e-30, MOST = 1e30;
+
 typedef struct parser {
     hp_arena *arena;
     const char *where;
@@ -52,6 +55,8 @@ static hp_status parse_number(const parser *p, char **s, char end, double *value
     *value = strtod(*s, &stop);
     if (stop == *s || (*stop != end && *stop != 0) || !isfinite(*value) || *value < 0)
         return bad(p, "not a number that is finite and not negative", *s);
+    if (*value != 0 && (*value < LEAST || *value > MOST))
+        return bad(p, "neither 0 nor a number from 1e-30 to 1e30", *s);
     *s = *stop ? stop + 1 : stop;
     return HP_OK;
 }
