@@ -7,6 +7,8 @@
 
 #include "sim/state.h"
 
+#include <math.h>
+
 void sim_push(sim *s, id_list *l, int32_t id) {
     if (l->first == l->n) l->first = l->n = 0;
     HP_ROOM(s->arena, l->id, l->n, l->capacity);
@@ -224,9 +226,30 @@ static bool has_servers(const hp_program *p) {
     return false;
 }
 
+/* The clock ends after 292 years. What all ranks do one after another takes no less than the step; of so many that their sum
+ * alone is long, the busiest one says whether the step is. */
+static hp_status check_length(const hp_program *p, const hp_graph *g, const hp_sim_costs *costs,
+                              const hp_sim_options *o, hp_error *err) {
+    static const double CENTURY_S = 3.2e9, WEEK_S = 604800;
+    double longest = 0, all = 0;
+    for (int r = 0; r < p->n_role; r++) {
+        double sum = 0;
+        for (int t = 0; t < p->role[r].n_task; t++) sum += costs->seconds(costs->self, p, g, r, t);
+        if (o->straggler_rank >= 0) sum *= fmax(1, o->straggler_factor);
+        longest = fmax(longest, sum);
+        all += sum * p->dp;
+    }
+    if (all <= CENTURY_S || longest <= WEEK_S) return HP_OK;
+    return hp_fail(err, HP_EDATA,
+                   "the tasks of a step take %.3g s on one rank, %.3g s on all together, more than can be "
+                   "simulated: is a rate of the machine (hplan machine show), or the cost table, that low?",
+                   longest, all);
+}
+
 hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
                      const hp_sim_costs *costs, const hp_sim_options *o, hp_sim_result *result,
                      hp_error *err) {
+    HP_TRY(check_length(p, g, costs, o, err));
     sim *s = HP_NEW(arena, sim, 1);
     *s = (sim){.arena = arena, .program = p, .graph = g, .machine = m, .costs = costs, .options = o};
     s->wiring = hp_wiring_new(arena, p);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CNN     "simulate --net cnn --image 28"
 #define UNET    "simulate --net unet:16 --image 512 --strategy dp=2 --machine class.machine"
@@ -38,6 +39,17 @@ static void a_gain_that_is_said_is_predicted(void **state) {
     out_lacks(w, "^assumed");
     words_match(w->out, "bf16: about ([0-9.]*)x", gain, sizeof gain);
     near_to(step_of(w, UNET) / step_of(w, UNET " --prec bf16"), atof(gain), 0.06); /* two digits */
+}
+
+/* The clock has 292 years: a machine that slow is said to be, and nothing is written. */
+static void steps_beyond_the_clock_are_refused(void **state) {
+    words *w = *state;
+    remove("slow.db");
+    hplan(w, 65,
+          CNN " --gpus 2 --batch 1048576 --machine 'nodes=1; node=2 x foo; device=foo, memory=1000TB, "
+              "fp32=0.000000000001TFLOP/s, bandwidth=1B/s' --out slow.db");
+    err_says(w, "more than can be simulated: is a rate of the machine");
+    assert_int_equal(access("slow.db", F_OK), -1);
 }
 
 static void device_and_precision_stand_above_the_table(void **state) {
@@ -115,6 +127,7 @@ int main(void) {
         cmocka_unit_test(a_change_is_the_machine_described_with_it),
         cmocka_unit_test(a_slow_device_slows_the_step),
         cmocka_unit_test(what_unlike_devices_cost_is_said),
+        cmocka_unit_test(steps_beyond_the_clock_are_refused),
     };
     return cmocka_run_group_tests(tests, make_machines, words_close);
 }
