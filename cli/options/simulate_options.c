@@ -400,6 +400,8 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     s->eval =
         (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
     HP_TRY(hp_framework_find(o->as, &s->eval.framework, err));
+    if (s->eval.framework && s->eval.framework->infers && s->mode == HP_MODE_TRAIN)
+        return hp_fail(err, HP_EUSAGE, "--as %s does not train: add --mode infer", s->eval.framework->name);
     if (s->eval.framework && !o->memory) s->eval.eager = s->eval.framework->eager;
     if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
     if (o->memory_limit && s->eval.memory_limit < 1)

@@ -119,10 +119,14 @@ const hp_framework hp_frameworks[] = {
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .fuses = true,
      .unfolded = true,
+     .tf32 = true,
+     .winograd = true,
      .eager = true,
+     .context_bytes = LAZY_CONTEXT,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_compiled, hp_rows_cudnn},
-     .source = "torch.compile fuses what is not a product or convolution into kernels of its own: "
-               "documentation of torch.compiler. 2 us to start an operation: a guess. A parallel region's "
+     .source = "torch.compile fuses what is not a product or convolution into kernels of its own, and calls "
+               "cuDNN for convolutions as eager mode does: documentation of torch.compiler. 2 us to start an "
+               "operation: a guess. A parallel region's "
                "100 us: fitted to published throughput, "
                "inference of one image on 14 cores (timm's results)."},
     {.name = "mpi4dl", /* 1.12, which loads all kernels */
@@ -198,6 +202,7 @@ const hp_framework hp_frameworks[] = {
          "Time to start an operation as of PyTorch: a guess."},
     {.name = "tensorrt",
      .layout = "vectors of channels",
+     .infers = true,
      .fuses = true,
      .vector = 32,
      .source =

@@ -20,6 +20,7 @@ typedef struct hp_framework {
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
     double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
+    bool infers;    /* and does not train */
     bool fuses;     /* norms, activations and additions go with the kernel before them */
     bool unfolded;  /* norms of inference are kernels of their own */
     bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */

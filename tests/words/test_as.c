@@ -58,12 +58,39 @@ static void a_wrong_name_is_answered_with_those_there_are(void **state) {
     err_says(w, "pytorch-1\\.13");
 }
 
+static void an_engine_of_inference_does_not_train(void **state) {
+    static const words_row rows[] = {
+        {2, DP "--as tensorrt", NULL, "--as tensorrt does not train: add --mode infer"},
+        {0, DP "--as tensorrt --mode infer --out as.db", "as tensorrt", NULL}};
+    each_row(*state, rows);
+}
+
+/* The same libraries multiply, and less is a kernel of its own. */
+static void compiled_is_no_slower_than_eager(void **state) {
+    words *w = *state;
+    static const char *const precisions[] = {"fp32", "bf16"};
+    for (int i = 0; i < 2; i++) {
+        double step_s[2];
+        for (int k = 0; k < 2; k++) {
+            hplan(w, 0,
+                  "simulate --net resnet50 --image 224 --batch 256 --machine thesis-a100 --strategy dp=1 "
+                  "--json "
+                  "--prec %s --as pytorch-2%s --out as.db",
+                  precisions[i], k ? "-compiled" : "");
+            step_s[k] = words_number(w, "candidates/0/step_s");
+        }
+        assert_true(step_s[1] <= step_s[0]);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_framework_takes_longer_and_the_plan_keeps_it),
         cmocka_unit_test(memory_is_eager_unless_said),
         cmocka_unit_test(as_hplan_is_hplan),
         cmocka_unit_test(the_layout_is_named),
+        cmocka_unit_test(an_engine_of_inference_does_not_train),
+        cmocka_unit_test(compiled_is_no_slower_than_eager),
         cmocka_unit_test(a_wrong_name_is_answered_with_those_there_are),
     };
     return cmocka_run_group_tests(tests, words_open, words_close);
