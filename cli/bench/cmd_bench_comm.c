@@ -35,6 +35,7 @@ static const frame_option OPTIONS[] = {
      "of own,mpi,shm, or with an algorithm as in own.ring; auto: each as it chooses itself; all: every "
      "algorithm (auto)"},
     {"gpus", 0, "N", offsetof(options, gpus), 0, "number of ranks (the machine's cores)"},
+    {"ranks", 0, "N", offsetof(options, gpus), 0, "the same"},
     {"datatype", 'd', "T", offsetof(options, dtype), 0, "f32, f64, i32, u8, bf16, f16, i8 (f32)"},
     {"dtype", 0, "T", offsetof(options, dtype), 0, "the same"},
     {"reduction", 'o', "R", offsetof(options, reduction), 0, "sum, min, max, avg (sum)"},

@@ -54,6 +54,7 @@ enum option_key {
 static const struct argp_option option_list[] = {
     {"gpus", KEY_GPUS, "N[,N...]", 0,
      "devices (default: all of the machine); a list sweeps, also 1,2,4,...,64", 1},
+    {"ranks", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1}, /* no short form of --ranks-per-node */
     {"image", KEY_IMAGE, "S|HxW[,S...]", 0,
      "image size (224); of several each has its plan, the last is written", 1},
     {"net", KEY_NET, "NAME", 0, "network (resnet101)", 1},

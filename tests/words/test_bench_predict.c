@@ -128,10 +128,20 @@ static void what_makes_no_sense_is_refused(void **state) {
     each_row(*state, rows);
 }
 
+/* Not a short form of --ranks-per-node, of which nothing would be said. */
+static void ranks_are_gpus(void **state) {
+    words *w = *state;
+    hplan(w, 0, ON_H100 "--op allreduce --ranks 2 --json");
+    near_to(words_number(w, "ranks"), 2, 0);
+    near_to(words_number(w, "per_node"), 2, 0);
+    hplan(w, 0, "simulate --net cnn --image 28 --machine dgx-h100 --strategy dp=* --ranks 2 --json");
+    near_to(words_number(w, "gpus"), 2, 0);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_those_of_nccl_tests), cmocka_unit_test(integers_are_added_by_rings),
-        cmocka_unit_test(the_importer_reads_predictions), cmocka_unit_test(json_has_intervals),
-        cmocka_unit_test(what_makes_no_sense_is_refused)};
+        cmocka_unit_test(the_importer_reads_predictions),  cmocka_unit_test(json_has_intervals),
+        cmocka_unit_test(what_makes_no_sense_is_refused),  cmocka_unit_test(ranks_are_gpus)};
     return cmocka_run_group_tests(tests, words_open, words_close);
 }
