@@ -139,19 +139,34 @@ int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shap
     return 4 * (hp_conv_winograd_part(g, layer, s) ? winograd_pack(s, backward) : library_weights(l, s));
 }
 
-/* Floats: blocks of pixels by channels, seven of keys and two of each block of queries of a pass; two of scores; two numbers
- * of each query. */
-int64_t hp_attend_scratch(int head_channels) {
-    enum { BLOCKS = 7 + 2 * HP_ATTEND_PASS };
-    return HP_ATTEND_BLOCK * (BLOCKS * hp_round_up(head_channels, HP_WINOGRAD_PANEL) + 2 * HP_ATTEND_BLOCK +
-                              2 * HP_ATTEND_PASS);
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
 }
 
-/* Of a backward pass with a bias, its gradient in float64 after the blocks. */
+/* Floats: two blocks of scores, and of pixels by channels forward three of keys and four of each block of queries of a pass,
+ * two of them a float64, with five numbers of each query; backward three of queries and nine of each block of keys of a pass. */
+int64_t hp_attend_scratch(int head_channels) {
+    const int64_t width = hp_round_up(head_channels, HP_WINOGRAD_PANEL), forward = 3 + 4 * HP_ATTEND_PASS,
+                  backward = 3 + 9 * HP_ATTEND_KEYS;
+    return HP_ATTEND_BLOCK *
+           (larger(forward * width + 5 * HP_ATTEND_PASS, backward * width) + 2 * HP_ATTEND_BLOCK);
+}
+
+int64_t hp_attend_sums(const hp_graph *g, const hp_layer *l, const hp_shape *s) {
+    const hp_tensor *map = &g->tensor[l->in[1]];
+    const bool windowed = hp_layer_is_windowed(l);
+    const int64_t width = hp_round_up(hp_head_channels(g, l), HP_WINOGRAD_PANEL),
+                  keys = windowed ? (int64_t)l->kh * l->kw : (int64_t)map->h * map->w;
+    if (keys <= HP_ATTEND_KEYS * HP_ATTEND_BLOCK) return 0;
+    return width * (windowed ? keys : s->oh * s->ow);
+}
+
+/* Of a backward pass, in float64 after the blocks: the gradient of a bias, and the queries'. */
 static int64_t attend_bytes(const hp_graph *g, const hp_layer *l, hp_task_op op, const hp_shape *s) {
-    const int64_t sums =
-        op == HP_TASK_BWD && l->n_param ? hp_param_elements(g, l, 0, s->oc0, s->oc0 + s->oc).count : 0;
-    return hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES) + hp_round_up(8 * sums, LINES);
+    const int64_t blocks = hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES),
+                  bias = l->n_param ? hp_param_elements(g, l, 0, s->oc0, s->oc0 + s->oc).count : 0;
+    if (op != HP_TASK_BWD) return blocks;
+    return blocks + hp_round_up(8 * bias, LINES) + hp_round_up(8 * hp_attend_sums(g, l, s), LINES);
 }
 
 int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {

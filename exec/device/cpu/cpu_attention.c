@@ -79,6 +79,12 @@ static double *bias_sums(const hp_bound *b) {
     return (double *)(void *)((unsigned char *)b->scratch.at + room);
 }
 
+/* After those, the queries' gradients of a head, which are sums over all keys. */
+static double *query_sums(const hp_bound *b) {
+    const int64_t bias = b->layer->n_param ? hp_round_up(8 * bias_elems(b), 64) : 0;
+    return (double *)(void *)((unsigned char *)bias_sums(b) + bias);
+}
+
 static void clear_bias(const hp_bound *b) {
     double *sums = bias_sums(b);
     for (int64_t i = 0; i < bias_elems(b); i++) sums[i] = 0;
@@ -127,7 +133,8 @@ static void every_head(hp_device *d, const hp_bound *b, attend_fn *attend) {
                    .map_w = b->shape.full_ow,
                    .causal = l->causal,
                    .turn = d->turns[b->layer_id],
-                   .scratch = b->scratch.at};
+                   .scratch = b->scratch.at,
+                   .dq_sums = query_sums(b)};
     a.scale = (float)(1 / sqrt(a.channels));
     for (int64_t n = 0; n < b->shape.n; n++)
         for (int head = first_head(b, a.channels); head < end_head(b, a.channels); head++) {

@@ -91,7 +91,8 @@ typedef struct hp_attend {
     int32_t bias_w;
     const float
         *turn; /* per pixel of the whole map: cosines, then sines, of half a head's channels; NULL: none */
-    float *scratch; /* hp_attend_scratch floats (plan/memory/memory_device.h) */
+    float *scratch;  /* hp_attend_scratch floats (plan/memory/memory_device.h) */
+    double *dq_sums; /* queries by channels, rounded up to HP_WINOGRAD_PANEL; of few keys: not read */
 } hp_attend;
 
 typedef struct hp_attend_kernels {

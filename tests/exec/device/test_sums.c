@@ -189,32 +189,181 @@ static void layer_norms_gradients_are_exact_to_a_block(void **state) {
     every_kernel(check_layernorm);
 }
 
-/* All queries and keys alike: every weight is 1 / keys, so that the output is v, and so is the gradient of each v dy. */
-static void check_attention(const hp_f32_kernels *k, const float *x) {
-    enum { TOKENS = 1 << 11, HEAD = CHANNELS };
-    const hp_rect all = {0, 0, TOKENS, 1};
-    float *out = calloc(5 * TOKENS * HEAD, sizeof *out),
-          *room = calloc(1, 4 * (size_t)hp_attend_scratch(HEAD));
-    float *maps[5];
-    for (int i = 0; i < 5; i++) maps[i] = out + i * TOKENS * HEAD; /* y, log_sum, dq, dk, dv */
-    hp_attend a = {
-        .channels = HEAD, .to = HEAD, .map_w = 1, .scale = 1, .queries = all, .keys = all, .scratch = room};
+/* Attention of one head: what it reads and makes, the gradients' bounds, and the definition's in float64. */
+enum { HEAD = CHANNELS, MADE = 5 };
+typedef struct attended {
+    int n[2];       /* queries, keys */
+    float *read[4]; /* q, k, v, dy */
+    float *made[MADE];
+    double *want[MADE], *size[MADE]; /* y, log_sum, dq, dk, dv; sums of absolute terms */
+} attended;
+
+static int queries_of(int made) {
+    return made < 3 ? 0 : 1; /* dk and dv have a row for each key */
+}
+
+/* Values alike; nearly cancelling; scores that grow from key to key, so that each block has a new maximum. */
+typedef enum attend_pattern { ATTEND_ALIKE, ATTEND_CANCELS, ATTEND_GROWS, ATTEND_PATTERNS } attend_pattern;
+
+static void attend_fill(attended *t, attend_pattern p) {
+    for (int m = 0; m < 4; m++)
+        for (int i = 0; i < t->n[m == 1 || m == 2]; i++)
+            for (int c = 0; c < HEAD; c++) {
+                const float sign = (i + m) % 2 ? 1.0f : -1.0f, small = 0x1p-12f * (float)(i % 7);
+                float x = 0.1f;
+                if (p == ATTEND_CANCELS && m >= 2) x = sign + small;
+                if (p == ATTEND_GROWS && m == 1) x = 0.1f + 0x1p-19f * (float)i;
+                t->read[m][i * HEAD + c] = x;
+            }
+}
+
+static double inner(const float *x, const float *y) {
+    double sum = 0;
+    for (int c = 0; c < HEAD; c++) sum += (double)x[c] * (double)y[c];
+    return sum;
+}
+
+static void add_to(double *want, double *size, double term) {
+    *want += term;
+    *size += fabs(term);
+}
+
+/* One query, by the definition. */
+static void attend_define(attended *t, int i, double *score) {
+    const float *q = t->read[0] + i * HEAD, *dy = t->read[3] + i * HEAD;
+    double most = -INFINITY, sum = 0, mean = 0, mean_size = 0;
+    for (int j = 0; j < t->n[1]; j++) most = fmax(most, score[j] = inner(q, t->read[1] + j * HEAD));
+    for (int j = 0; j < t->n[1]; j++) sum += score[j] = exp(score[j] - most);
+    t->want[1][i] = most + log(sum);
+    t->size[1][i] = fabs(t->want[1][i]);
+    for (int j = 0; j < t->n[1]; j++) {
+        const float *v = t->read[2] + j * HEAD;
+        score[j] /= sum;
+        for (int c = 0; c < HEAD; c++)
+            add_to(&t->want[0][i * HEAD + c], &t->size[0][i * HEAD + c], score[j] * (double)v[c]);
+        mean += score[j] * inner(v, dy);
+        for (int c = 0; c < HEAD; c++) mean_size += score[j] * fabs((double)v[c] * (double)dy[c]);
+    }
+    for (int j = 0; j < t->n[1]; j++) {
+        const float *k = t->read[1] + j * HEAD, *v = t->read[2] + j * HEAD;
+        const double ds = score[j] * (inner(v, dy) - mean);
+        double ds_size = score[j] * mean_size;
+        for (int c = 0; c < HEAD; c++) ds_size += score[j] * fabs((double)v[c] * (double)dy[c]);
+        for (int c = 0; c < HEAD; c++) {
+            t->want[2][i * HEAD + c] += ds * (double)k[c];
+            t->size[2][i * HEAD + c] += ds_size * fabs((double)k[c]);
+            t->want[3][j * HEAD + c] += ds * (double)q[c];
+            t->size[3][j * HEAD + c] += ds_size * fabs((double)q[c]);
+            add_to(&t->want[4][j * HEAD + c], &t->size[4][j * HEAD + c], score[j] * (double)dy[c]);
+        }
+    }
+}
+
+static attended attend_new(int queries, int keys, attend_pattern p) {
+    attended t = {.n = {queries, keys}};
+    double *score = malloc((size_t)keys * sizeof *score);
+    for (int m = 0; m < 4; m++) t.read[m] = malloc((size_t)t.n[m == 1 || m == 2] * HEAD * sizeof(float));
+    for (int m = 0; m < MADE; m++) {
+        const size_t n = (size_t)t.n[queries_of(m)] * HEAD;
+        t.made[m] = calloc(n, sizeof(float));
+        t.want[m] = calloc(n, sizeof(double));
+        t.size[m] = calloc(n, sizeof(double));
+    }
+    attend_fill(&t, p);
+    for (int i = 0; i < queries; i++) attend_define(&t, i, score);
+    free(score);
+    return t;
+}
+
+static void attend_free(attended *t) {
+    for (int m = 0; m < 4; m++) free(t->read[m]);
+    for (int m = 0; m < MADE; m++) {
+        free(t->made[m]);
+        free(t->want[m]);
+        free(t->size[m]);
+    }
+}
+
+/* Units of a block of 64, of the 16 of a group, of as many new maxima, and of a few roundings of the weights. */
+static void attend_compare(const attended *t, attend_pattern p) {
+    static const char *const names[MADE] = {"y", "log_sum", "dq", "dk", "dv"};
+    for (int m = 0; m < MADE; m++)
+        for (int i = 0; i < t->n[queries_of(m)] * (m == 1 ? 1 : HEAD); i++) {
+            const double off = fabs((double)t->made[m][i] - t->want[m][i]);
+            if (off > 128 * 0x1p-24 * t->size[m][i])
+                fail_msg("%d queries, %d keys, pattern %d: %s of %d is %.9g, should be %.9g: %.0f units off",
+                         t->n[0], t->n[1], (int)p, names[m], i, (double)t->made[m][i], t->want[m][i],
+                         off / (0x1p-24 * t->size[m][i]));
+        }
+}
+
+/* Queries [from, to) of a column of them; the others' gradients stay 0. */
+static void attend_run(const hp_f32_kernels *k, attended *t, int from, int to, bool causal) {
+    const hp_rect queries = {from, 0, to - from, 1}, keys = {0, 0, t->n[1], 1};
+    enum { WIDTH = HP_WINOGRAD_PANEL };
+    float *room = malloc(4 * (size_t)hp_attend_scratch(HEAD));
+    double *sums = malloc((size_t)t->n[0] * WIDTH * sizeof *sums);
+    memset(room, 0xff, 4 * (size_t)hp_attend_scratch(HEAD)); /* what was there is not read */
+    hp_attend a = {.channels = HEAD,
+                   .to = HEAD,
+                   .map_w = 1,
+                   .scale = 1,
+                   .causal = causal,
+                   .queries = queries,
+                   .keys = keys,
+                   .scratch = room,
+                   .dq_sums = sums};
     hp_attend_map *const read[] = {&a.q, &a.k, &a.v, &a.dy}, *const made[] = {&a.y, &a.log_sum, &a.dq, &a.dk,
                                                                               &a.dv};
-    float *same = malloc(TOKENS * HEAD * sizeof *same);
-    memcpy(same, x, TOKENS * HEAD * sizeof *same);
-    for (int i = 0; i < 4; i++) *read[i] = (hp_attend_map){.at = same, .w = 1, .step = HEAD};
-    for (int i = 0; i < 5; i++) *made[i] = (hp_attend_map){.at = maps[i], .w = 1, .step = i == 1 ? 1 : HEAD};
+    for (int m = 0; m < 4; m++) *read[m] = (hp_attend_map){.at = t->read[m], .w = 1, .step = HEAD};
+    for (int m = 0; m < MADE; m++) {
+        memset(t->made[m], 0, (size_t)t->n[queries_of(m)] * HEAD * sizeof(float));
+        *made[m] = (hp_attend_map){.at = t->made[m], .w = 1, .step = m == 1 ? 1 : HEAD};
+    }
     k->attend.fwd(&a);
     k->attend.bwd(&a);
-    for (int i = 0; i < TOKENS; i++) {
-        near_block((double)maps[0][i * HEAD], (double)0.1f);
-        near_block((double)maps[1][i], 3 * (double)0.1f * (double)0.1f + log(TOKENS));
-        near_block((double)maps[4][i * HEAD], (double)0.1f);
-    }
-    free(same);
+    free(sums);
     free(room);
-    free(out);
+}
+
+/* Few queries with many keys, over which they sum; many queries, over which keys do. */
+static const int attended_by[][2] = {{3, 1 << 17}, {1 << 17, 3}, {130, 2500}};
+
+static void check_attention(const hp_f32_kernels *k, const float *x) {
+    (void)x;
+    for (size_t i = 0; i < sizeof attended_by / sizeof *attended_by; i++)
+        for (int p = 0; p < ATTEND_PATTERNS; p++) {
+            attended t = attend_new(attended_by[i][0], attended_by[i][1], (attend_pattern)p);
+            attend_run(k, &t, 0, t.n[0], false);
+            attend_compare(&t, (attend_pattern)p);
+            attend_free(&t);
+        }
+}
+
+/* A query's results have the same bits whichever others it is computed with, also where these see more groups of keys. */
+static void check_queries(const hp_f32_kernels *k, const float *x) {
+    static const int parts[][2] = {{0, 1000}, {1000, 1050}, {1050, 1500}, {0, 1}, {1499, 1500}};
+    enum { TOKENS = 1500 };
+    (void)x;
+    attended whole = attend_new(TOKENS, TOKENS, ATTEND_GROWS),
+             part = attend_new(TOKENS, TOKENS, ATTEND_GROWS);
+    attend_run(k, &whole, 0, TOKENS, true);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const int from = parts[i][0], n = parts[i][1] - from;
+        attend_run(k, &part, from, from + n, true);
+        for (int m = 0; m < 3; m++) {
+            const int each = m == 1 ? 1 : HEAD;
+            assert_memory_equal(part.made[m] + from * each, whole.made[m] + from * each,
+                                (size_t)(n * each) * sizeof(float));
+        }
+    }
+    attend_free(&whole);
+    attend_free(&part);
+}
+
+static void queries_do_not_see_each_other(void **state) {
+    (void)state;
+    every_kernel(check_queries);
 }
 
 static void attention_over_many_tokens_is_exact_to_a_block(void **state) {
@@ -263,6 +412,7 @@ int main(void) {
         cmocka_unit_test(sums_of_rows_are_exact_to_a_block),
         cmocka_unit_test(layer_norms_gradients_are_exact_to_a_block),
         cmocka_unit_test(attention_over_many_tokens_is_exact_to_a_block),
+        cmocka_unit_test(queries_do_not_see_each_other),
         cmocka_unit_test(means_in_inference_are_exact_to_a_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
