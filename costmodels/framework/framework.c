@@ -77,7 +77,7 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
 #define MEGATRON                                                                                             \
     .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true,                               \
     .layout = "tokens by channels", .sums_tokens = true, .eager = true, .context_bytes = LAZY_CONTEXT,       \
-    .stores_scores = true, .blocks = true, .rows = {hp_rows_gpu_aware},                                      \
+    .stores_scores = true, .blocks = true, .half_model = true, .rows = {hp_rows_gpu_aware},                  \
     .drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
 
 #define MXNET                                                                                                \
@@ -162,6 +162,7 @@ const hp_framework hp_frameworks[] = {
      .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .tf32 = true,
      .blocks = true,
+     .half_model = true,
      STORED_SCORES,
      CONTIGUOUS,
      DATA_PARALLEL,

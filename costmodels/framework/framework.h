@@ -29,20 +29,21 @@ typedef struct hp_framework {
     bool eager;    /* keeps every saved tensor until its backward pass */
     bool stores_scores; /* those of attention, whole, and from softmax to its backward pass */
     bool again;         /* but recomputes them for it */
-    bool
-        drops; /* its transformers have a mask of bytes for softmax's output and for what is added to the residual */
-    bool autocast;         /* in 16 bits norms, softmax and losses are float32, and products read casts */
+    /* its transformers have a mask of bytes for softmax's output and for what is added to the residual */
+    bool drops;
+    bool autocast;   /* in 16 bits norms, softmax and losses are float32, and products read casts */
+    bool half_model; /* in 16 bits all parameters are, and their gradients, beside the optimizer's float32 */
     bool copies_gradients; /* into buckets, where they are summed over ranks */
     bool blocks;           /* allocates as PyTorch: hp_framework_block */
     bool norm_blocks;      /* a batch norm in training has a thread block for each channel */
     double message_ops;    /* operations of the host at each end of a message, the device being idle */
-    double
-        message_ops_read; /* of them, those that its code shows: the others are in what a publication measured */
-    bool
-        pastes; /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
-    double score_passes
-        [2]; /* how often the scores of attention, stored whole, are read or written: forward, backward; 0: blocks
-                             * are on the device alone */
+    /* of them, those that its code shows: the others are in what a publication measured */
+    double message_ops_read;
+    /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
+    bool pastes;
+    /* how often the scores of attention, stored whole, are read or written: forward, backward; 0: blocks are on the device
+     * alone */
+    double score_passes[2];
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
     double head_copies; /* of a map around attention: queries, keys, values, result; 0: nor of windows */
     /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds

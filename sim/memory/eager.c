@@ -277,12 +277,16 @@ static const int32_t *count_activations(hp_arena *arena, const hp_graph *g) {
 
 static int64_t parameter_bytes(const hp_program *p, const hp_eager_store *s, const hp_role *r) {
     const hp_graph *g = s->g;
-    int64_t elems = 0;
-    const bool trains = p->mode == HP_MODE_TRAIN, buckets = trains && p->dp > 1 && s->f->copies_gradients;
-    const int copies = trains ? 2 + hp_optimizer_of(g)->states + buckets : 1; /* weights, gradients, states */
-    for (int i = 0; i < g->n_param; i++)
-        if (r->place[i].here) elems += r->place[i].count * (hp_param_trained(&g->param[i]) ? copies : 1);
-    return elems * hp_dtype_bytes((hp_dtype)p->dtype) + (int64_t)hp_eager_casts(s, r->place);
+    int64_t bytes = 0;
+    const bool buckets = p->dp > 1 && s->f->copies_gradients;
+    const int wide = hp_dtype_bytes((hp_dtype)p->dtype),
+              gradient = s->casts && s->f->half_model ? hp_dtype_bytes(HP_F16) : wide,
+              trained = wide * (1 + hp_optimizer_of(g)->states) + gradient * (1 + buckets);
+    for (int i = 0; i < g->n_param; i++) {
+        const bool trains = p->mode == HP_MODE_TRAIN && hp_param_trained(&g->param[i]);
+        if (r->place[i].here) bytes += r->place[i].count * (trains ? trained : wide);
+    }
+    return bytes + (int64_t)hp_eager_casts(s, r->place);
 }
 
 int64_t hp_eager_bytes(const hp_program *p, const hp_graph *g, const hp_framework *f, int role) {

@@ -92,6 +92,9 @@ double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, 
 double hp_eager_casts(const hp_eager_store *s, const hp_param_place *place) {
     double elems = 0;
     int last = -1; /* a tied parameter belongs to its first layer, and is cast once */
+    for (int i = 0; s->casts && s->f->half_model && i < s->g->n_param; i++)
+        if (place[i].here) elems += (double)place[i].count;
+    if (elems > 0) return elems * hp_dtype_bytes(HP_F16);
     for (int l = 0; s->casts && l < s->g->n_layer; l++) {
         const hp_layer *layer = &s->g->layer[l];
         if (!hp_layer_is_matrix(layer) || layer->n_param < 1 || layer->param[0] == last) continue;

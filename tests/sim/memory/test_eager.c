@@ -73,15 +73,16 @@ static double matrices(const hp_graph *g) {
     return n;
 }
 
-/* Bytes that a block of a GPT adds, without its parameters: `fixed` of each of them, and `cast` more of matrices. */
+/* Bytes that a block of a GPT adds, without its parameters: 12 of each of them, and 2 more of matrices that are cast. */
 static double of_a_block(const char *framework, hp_prec prec, int heads) {
+    const bool casts = prec != HP_PREC_FP32 && !named(framework)->half_model;
     double bytes[2];
     for (int i = 0; i < 2; i++) {
         char net[64];
         snprintf(net, sizeof net, "gpt:%d,%d,%d,%d,512", 2 + 2 * i, H, heads, S);
         const world w = lowered(net, S, B, prec, HP_MODE_TRAIN);
         bytes[i] = (double)hp_eager_bytes(w.p, w.g, named(framework), 0) - 12 * parameters(w.g) -
-                   (prec == HP_PREC_FP32 ? 0 : 2) * matrices(w.g);
+                   (casts ? 2 : 0) * matrices(w.g);
         hp_arena_free(w.arena);
     }
     return (bytes[1] - bytes[0]) / 2;
@@ -233,9 +234,31 @@ static void allocations_come_in_blocks(void **state) {
     assert_int_equal(hp_framework_block(named("tensorrt"), 513), 513);
 }
 
+/* 16 bytes a parameter in 16 bits with Adam: 2 and 2 of the model and its gradients, 12 of the optimizer's (Rajbhandari et al.,
+ * ZeRO, SC 2020, section 3.1), of a network whose maps are nothing beside them. */
+static void models_of_16_bits_have_16_bytes_a_parameter(void **state) {
+    (void)state;
+    static const char *const frameworks[] = {"deepspeed", "megatron-lm"};
+    world w = {.arena = hp_arena_new()};
+    hp_error err = {HP_OK, ""};
+    hp_strategy s = hp_strategy_default();
+    const hp_lower_options o = {.mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = 1};
+    must(hp_net_build(w.arena, "gpt:2,1024,16,4,64", 1, 1, 64, &w.g, &err), &err);
+    w.g = hp_graph_train_in(w.arena, w.g, HP_PREC_BF16);
+    w.g->optimizer = HP_ADAMW;
+    s.prec = HP_PREC_BF16;
+    must(hp_lower(w.arena, w.g, &s, &o, &w.p, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        const double each = (double)hp_eager_bytes(w.p, w.g, named(frameworks[i]), 0) / parameters(w.g);
+        if (each < 16 || each > 16.2) fail_msg("%s: %.2f bytes a parameter", frameworks[i], each);
+    }
+    hp_arena_free(w.arena);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(megatron_keeps_what_is_published),
+        cmocka_unit_test(models_of_16_bits_have_16_bytes_a_parameter),
         cmocka_unit_test(pytorch_keeps_what_autograd_saves),
         cmocka_unit_test(logits_come_in_fours),
         cmocka_unit_test(inference_holds_two_maps_of_scores),
