@@ -5,7 +5,6 @@
 
 static hp_status open_infer(const hp_device_config *config, hp_device **device, hp_error *err) {
     const hp_infer_host host = {.loops = hp_kernels_pick()->loops,
-                                .wide = &hp_infer_loops_f64,
                                 .matrix = hp_cpu_prepare_matrix,
                                 .trained = hp_cpu_prepare_trained};
     return hp_infer_host_open(&host, config, device, err);

@@ -22,7 +22,7 @@ typedef hp_status hp_infer_prepare_fn(hp_infer *in, const hp_bound *b, hp_infer_
 
 /* What a device brings. */
 typedef struct hp_infer_host {
-    const hp_infer_loops *loops, *wide; /* wide: of tasks with a float64 operand */
+    const hp_infer_loops *loops, *wide; /* wide: for tasks with a float64 operand; NULL where none are */
     hp_infer_prepare_fn *matrix;        /* y = act(conv(x, w) + bias [+ y]): conv, convt, linear */
     hp_infer_prepare_fn *trained; /* layers that run as trained (networks/graph/deploy.h), on b->param */
 } hp_infer_host;

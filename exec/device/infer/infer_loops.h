@@ -1,7 +1,7 @@
 /* infer_loops.h - the loops that run a layer of a deployed graph that is no matrix product, on a processor.
  *
- * kernels_loops.c (exec/device/kernels) is compiled once per instruction set in float32, and once in float64
- * for tasks with a float64 operand; the arithmetic is that of op.h. */
+ * The CPU's (exec/device/kernels/kernels_loops.c) are compiled once per instruction set; the reference has plain ones in
+ * float32 and float64 (exec/device/ref/ref_loops.inc). The arithmetic is that of op.h. */
 #ifndef HP_INFER_LOOPS_H
 #define HP_INFER_LOOPS_H
 

@@ -153,9 +153,7 @@ typedef struct hp_f32_kernels {
 } hp_f32_kernels;
 
 extern const hp_f32_kernels hp_f32_kernels_base, hp_f32_kernels_avx2, hp_f32_kernels_avx512;
-/* In inference: of tasks with a float64 operand the last. */
-extern const struct hp_infer_loops hp_infer_loops_base, hp_infer_loops_avx2, hp_infer_loops_avx512,
-    hp_infer_loops_f64;
+extern const struct hp_infer_loops hp_infer_loops_base, hp_infer_loops_avx2, hp_infer_loops_avx512;
 extern const struct hp_panel_kernels hp_panel_base, hp_panel_avx2, hp_panel_avx512, hp_panel_vnni,
     hp_panel_bf16;
 

@@ -1,7 +1,6 @@
 /* kernels_loops.c - the loops of one instruction set: compiled once per HP_ISA, see exec/device/infer/infer_loops.h. Each family
- * is a file of static functions that only this file includes. They say `real` for the type they compute in:
- * float, or double where HP_ISA is f64. Compiled without contraction of products and sums, which would tell
- * instruction sets apart. */
+ * is a file of static functions that only this file includes. They compute in float32. Compiled without contraction of
+ * products and sums, which would tell instruction sets apart. */
 #include "exec/device/device_act.h"
 #include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/kernels.h"
@@ -13,17 +12,6 @@
 #define HP_ISA base
 #endif
 
-#ifdef HP_REAL_F64
-typedef double real;
-static const hp_dtype REAL_DTYPE = HP_F64;
-#define REAL_EXP       exp
-#define REAL_ACT(name) hp_act_##name##_f64
-#else
-typedef float real;
-static const hp_dtype REAL_DTYPE = HP_F32;
-#define REAL_EXP       expf
-#define REAL_ACT(name) hp_act_##name##_f32
-#endif
 enum { ROW = HP_INFER_ROW };
 
 #include "exec/device/kernels/isa_vec.inc"

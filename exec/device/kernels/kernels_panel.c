@@ -15,10 +15,6 @@
 #define HP_PANEL_FAST  1
 #endif
 
-typedef float real;
-static const hp_dtype REAL_DTYPE = HP_F32;
-#define REAL_ACT(name) hp_act_##name##_f32
-
 #include "exec/device/kernels/isa_vec.inc"
 #include "exec/device/kernels/loops_elements.inc"
 #include "exec/device/kernels/loops_act.inc"

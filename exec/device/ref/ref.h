@@ -3,7 +3,7 @@
 #ifndef HP_REF_H
 #define HP_REF_H
 
-#include "exec/device/device_bind.h"
+#include "exec/device/infer/infer_loops.h"
 
 typedef void hp_ref_fn(const hp_bound *b, const hp_step *s);
 
@@ -30,6 +30,10 @@ hp_ref_fn hp_ref_loss, hp_ref_maxsum, hp_ref_accum, hp_ref_part, hp_ref_update, 
 
 /* The loop of a layer's forward task. */
 hp_ref_fn *hp_ref_forward(const hp_layer *l);
+
+/* Layers of deployed graphs that are no matrix product (ref/ref_loops.inc). The first serves tasks without a float64
+ * operand; its bytes are those of every device (exec/device/infer/op.h). */
+extern const hp_infer_loops hp_ref_loops_f32, hp_ref_loops_f64;
 
 /* Runs f on float64 copies of what the task reads, rounded as the network's precision has it, and rounds what
  * it has written to how that is stored (ref/ref_round.c). */

@@ -1,5 +1,4 @@
 /* ref_infer.c - the reference on deployed graphs: float64, and the quantised arithmetic from its definition. */
-#include "exec/device/kernels/kernels.h"
 #include "exec/device/ref/ref_matrix.h"
 #include "exec/device/ref/ref.h"
 
@@ -19,8 +18,8 @@ static hp_status prepare_trained(hp_infer *in, const hp_bound *b, hp_infer_kerne
 }
 
 static hp_status open_infer(const hp_device_config *config, hp_device **device, hp_error *err) {
-    const hp_infer_host host = {.loops = hp_kernels_pick()->loops,
-                                .wide = &hp_infer_loops_f64,
+    const hp_infer_host host = {.loops = &hp_ref_loops_f32,
+                                .wide = &hp_ref_loops_f64,
                                 .matrix = hp_ref_prepare_matrix,
                                 .trained = prepare_trained};
     return hp_infer_host_open(&host, config, device, err);

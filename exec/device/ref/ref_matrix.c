@@ -3,15 +3,13 @@
  * weights in canonical order. */
 #include "exec/device/ref/ref_matrix.h"
 #include "exec/device/device_act.h"
-#include "exec/device/kernels/kernels.h"
+#include "exec/device/ref/ref.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef double real;
-static const hp_dtype REAL_DTYPE = HP_F64;
-#include "exec/device/kernels/isa_vec.inc"
-#include "exec/device/kernels/loops_elements.inc"
+#include "exec/device/ref/ref_element.inc"
 
 /* --- geometry --- */
 
@@ -48,27 +46,19 @@ void hp_ref_products(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e
 
 /* --- real --- */
 
-static double element(const void *at, int64_t i, hp_dtype type) {
-    double v = 0;
-    if (type == HP_F64) v = ((const double *)at)[i];
-    if (type == HP_F32) v = (double)((const float *)at)[i];
-    if (type == HP_F16) load_f16(&v, (const uint16_t *)at + i, 1);
-    if (type == HP_BF16) load_bf16(&v, (const uint16_t *)at + i, 1);
-    return v;
-}
-
 static void add_real(void *sum, const hp_ref_matrix *m, const hp_bound *b, int64_t x, int64_t w,
                      int32_t channel) {
     (void)channel;
-    *(double *)sum += element(b->x[0], x, m->p.x) * (double)((const float *)b->pack.forward)[w];
+    *(double *)sum +=
+        load(b->x[0], x, &(hp_qparams){.dtype = m->p.x}) * (double)((const float *)b->pack.forward)[w];
 }
 
 static void real_element(const hp_ref_matrix *m, const hp_bound *b, hp_ref_element e, int64_t i) {
     double v = (double)((const float *)hp_ref_terms(b, m->at.bias))[e.c];
     hp_ref_products(m, b, e, add_real, NULL, &v);
-    if (m->op.adds) v += element(b->y, i, m->op.y.dtype);
+    if (m->op.adds) v += load(b->y, i, &m->op.y);
     v = hp_act_of_f64(m->op.act, v, m->op.act_a, m->op.act_b);
-    put(b->y, i, &v, 1, &m->op.y);
+    store(b->y, i, v, &m->op.y);
 }
 
 static void run_whole(const hp_ref_matrix *m, const hp_bound *b) {
@@ -131,7 +121,7 @@ hp_status hp_ref_prepare_matrix(hp_infer *in, const hp_bound *b, hp_infer_kernel
     }
     m->scale = hp_ref_terms(b, m->at.scale);
     if (m->p.map) {
-        m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, &hp_infer_loops_f64);
+        m->dynamic = hp_dynamic_places_of(&m->p, &m->at, b, &hp_ref_loops_f64);
         m->dynamic.outs = (int64_t)m->p.groups * m->p.outs; /* one after another */
         m->scale = m->dynamic.scale;
     }

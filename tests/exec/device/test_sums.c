@@ -2,6 +2,7 @@
  * with an error that does not grow with the map. */
 #include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/kernels.h"
+#include "exec/device/ref/ref.h"
 #include "plan/memory/gradient_bands.h"
 #include "tests/support/exec/large_sums.h"
 #include "tests/support/plan/law_cases.h"
@@ -375,7 +376,7 @@ static void attention_over_many_tokens_is_exact_to_a_block(void **state) {
 static void means_in_inference_are_exact_to_a_block(void **state) {
     (void)state;
     enum { SIDE = 1024 };
-    const hp_infer_loops *const sets[] = {&hp_infer_loops_f64, &hp_infer_loops_base, &hp_infer_loops_avx2,
+    const hp_infer_loops *const sets[] = {&hp_ref_loops_f64, &hp_infer_loops_base, &hp_infer_loops_avx2,
                                           &hp_infer_loops_avx512};
     const hp_layer layer = {.op = HP_ADAPTPOOL, .out_h = 1, .out_w = 1};
     float *x = malloc((size_t)SIDE * SIDE * sizeof *x), y[1];

@@ -1,6 +1,7 @@
 /* infer_layer.c - one drawn layer of a deployed graph. */
 #include "tests/support/exec/infer_layer.h"
 
+#include "exec/device/ref/ref.h"
 #include "networks/graph/acts.h"
 
 /* --- elements --- */
@@ -268,7 +269,8 @@ void part_start(cell *c, part *p, const hp_box *out, bool in_place) {
     p->pack = calloc((size_t)p->b.shape.oc + 1, 8);
     p->b.pack.forward = p->pack;
     c->infer.packed[1] = false;
-    const hp_infer_host host = {.loops = hp_kernels_pick()->loops, .wide = &hp_infer_loops_f64};
+    const hp_infer_host host = {.loops = c->real == HP_F64 ? &hp_ref_loops_f32 : hp_kernels_pick()->loops,
+                                .wide = &hp_ref_loops_f64};
     if (hp_infer_prepare(&host, &c->infer, &p->b, &p->kernel, &err) != HP_OK) fail_msg("%s", err.text);
 }
 

@@ -1,6 +1,7 @@
 /* test_point.c - layers of deployed graphs that are no matrix product: every operator and store is
  * what its definition says, computed element by element in float64; any part of an output has the whole's
  * bits; so has every instruction set. */
+#include "exec/device/ref/ref.h"
 #include "networks/graph/acts.h"
 #include "tests/support/exec/infer_layer.h"
 #include "tests/support/plan/law_cases.h"
@@ -261,6 +262,29 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
     }
 }
 
+/* op.h has one arithmetic for quantised numbers: the reference's plain loops and the processor's agree bit for bit. */
+static void bytes_are_those_of_the_reference(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
+        cell *c = cell_new(seed, ops[seed % N_OPS]);
+        const int op = c->s.layer[1].op, made = c->s.layer[1].out;
+        const hp_box out = hp_box_whole(&c->s.g, made, c->s.samples);
+        bool bytes = c->real == HP_F32 && dtype_of(c, made) == HP_U8;
+        part p;
+        for (int k = 0; k < c->s.layer[1].n_in; k++) bytes &= dtype_of(c, k) == HP_U8;
+        if (bytes) {
+            run_whole(c);
+            part_start(c, &p, &out, false);
+            const hp_infer_task *t = p.kernel.self;
+            hp_ref_loops_f32.run[op](&t->op, &p.b);
+            if (memcmp(p.b.y, c->data[made], (size_t)hp_box_elems(&out)) != 0)
+                fail_msg("%s: not the bytes of the reference", cell_said(c));
+            part_end(&p);
+        }
+        cell_free(c);
+    }
+}
+
 /* A byte is the nearest there is: quantised numbers come back as they were. */
 static void quantised_numbers_survive(void **state) {
     (void)state;
@@ -314,6 +338,7 @@ int main(void) {
         cmocka_unit_test(layers_are_their_definitions),
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
         cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+        cmocka_unit_test(bytes_are_those_of_the_reference),
         cmocka_unit_test(quantised_numbers_survive),
         cmocka_unit_test(raw_pixels_become_numbers_channel_by_channel),
     };
