@@ -10,7 +10,6 @@
 #include "exec/quant/correct.h"
 #include "exec/quant/equalise.h"
 #include "exec/quant/sharing.h"
-#include "exec/quant/sqnr.h"
 
 static const char *const nets[] = {"cnn",    "resnet-v1-8", "mobilenetv2",    "resnet-v2-29",
                                    "unet:4", "densenet121", "amoebanetd:3,32"};
@@ -345,55 +344,6 @@ static void factors_reach_the_quantised_network(void **state) {
     hp_arena_free(a);
 }
 
-/* --- noise --- */
-
-static void sqnr_is_the_ratio_of_powers(void **state) {
-    (void)state;
-    enum { N = 1 << 16 };
-    float *x = malloc(N * sizeof *x), *y = malloc(N * sizeof *y);
-    for (int i = 0; i < N; i++) {
-        x[i] = (float)hp_rng_uniform(3, 0, (uint64_t)i);
-        y[i] = rintf(x[i] * 255) / 255; /* uniform in [0, 1): 1/3 over (1/255)^2 / 12 */
-    }
-    hp_sqnr s = {0, 0}, part = {0, 0};
-    hp_sqnr_add(&s, x, y, N);
-    assert_true(fabs(hp_sqnr_db(&s) - 10 * log10(4 * 255.0 * 255.0)) < 0.1);
-    for (int i = 0; i < N; i += N / 4) hp_sqnr_add(&part, x + i, y + i, N / 4);
-    assert_true(fabs(hp_sqnr_db(&part) - hp_sqnr_db(&s)) < 1e-9);
-    hp_sqnr_add(&(hp_sqnr){0}, x, y, 0);
-    hp_sqnr same = {0, 0};
-    hp_sqnr_add(&same, x, x, N);
-    assert_true(isinf(hp_sqnr_db(&same)));
-    free(x), free(y);
-}
-
-/* Fewest layers: against all subsets. */
-static void kept_layers_are_the_fewest(void **state) {
-    (void)state;
-    enum { N = 10 };
-    for (uint64_t draw = 0; draw < 200; draw++) {
-        double db[N];
-        for (int i = 0; i < N; i++) db[i] = 20 + 30 * hp_rng_uniform(4, draw, (uint64_t)i);
-        db[draw % N] = INFINITY; /* a layer that makes no noise */
-        const double target = 15 + 30 * hp_rng_uniform(5, draw, 0), most = pow(10, -target / 10);
-        int32_t layer[N];
-        const int n = hp_sensitive_layers(db, N, target, layer);
-        int fewest = N;
-        for (int set = 0; set < 1 << N; set++) {
-            double noise = 0;
-            for (int i = 0; i < N; i++)
-                if (!(set >> i & 1)) noise += pow(10, -db[i] / 10);
-            if (noise <= most && __builtin_popcount((unsigned)set) < fewest)
-                fewest = __builtin_popcount((unsigned)set);
-        }
-        assert_int_equal(n, fewest);
-        for (int i = 1; i < n; i++) assert_true(db[layer[i - 1]] <= db[layer[i]]);
-    }
-    static const double even[3] = {30, 30, 30};
-    int32_t layer[3];
-    assert_int_equal(hp_sensitive_layers(even, 3, 29, layer), 2); /* 10^-2.9 is less than 2 x 10^-3 */
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sharing_is_the_components_of_passing_layers),
@@ -403,8 +353,6 @@ int main(void) {
         cmocka_unit_test(channels_come_closer_and_the_function_stays),
         cmocka_unit_test(bounded_channels_stay_below_their_bound),
         cmocka_unit_test(factors_reach_the_quantised_network),
-        cmocka_unit_test(sqnr_is_the_ratio_of_powers),
-        cmocka_unit_test(kept_layers_are_the_fewest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
