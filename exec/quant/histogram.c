@@ -35,9 +35,3 @@ void hp_histogram_count(hp_histogram *h, const double *x, int64_t n) {
     const double per_unit = density(h);
     for (int64_t i = 0; i < n; i++) count_one(h, x[i], per_unit);
 }
-
-void hp_histogram_merge(hp_histogram *h, const hp_histogram *other) {
-    HP_ASSERT(h->range.lo == other->range.lo && h->range.hi == other->range.hi);
-    h->zeros += other->zeros;
-    for (int i = 0; i < HP_BINS; i++) h->count[i] += other->count[i];
-}

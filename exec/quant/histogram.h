@@ -34,8 +34,6 @@ typedef struct hp_histogram {
 void hp_histogram_start(hp_histogram *h, hp_range range);
 /* Counts n elements; values outside fall into the bin at that end. */
 void hp_histogram_count(hp_histogram *h, const double *x, int64_t n);
-/* Adds the counts of a histogram with the same edges. */
-void hp_histogram_merge(hp_histogram *h, const hp_histogram *other);
 
 static inline double hp_histogram_width(const hp_histogram *h) { /* of a bin */
     return (h->range.hi - h->range.lo) / HP_BINS;

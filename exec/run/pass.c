@@ -11,7 +11,7 @@ static hp_status load_samples(void *pass, int32_t iter, int32_t micro, void *x, 
     const hp_job_pass *p = pass;
     int64_t step = iter >= 0 ? iter : -1 - iter;
     if (p->repeats) step %= hp_loader_steps(p->loader);
-    return hp_loader_read_typed(p->loader, step, micro, x, x_dtype, x_box, labels, label_box, err);
+    return hp_loader_read(p->loader, step, micro, x, x_dtype, x_box, labels, label_box, err);
 }
 
 static void beat(void *job) {

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-const char *const hp_optimizer_state_names[HP_OPTIMIZER_STATES] = {
-#define STATE(id, name) [HP_OPTIMIZER_##id] = name,
-#define OPTIMIZER(...)
-#include "networks/graph/optimizers.def"
-};
-
 const char hp_optimizer_names[] =
 #define STATE(...)
 #define OPTIMIZER(id, name, ...) "|" name

@@ -10,7 +10,6 @@ typedef enum hp_optimizer_state {
 #include "networks/graph/optimizers.def"
     HP_OPTIMIZER_STATES
 } hp_optimizer_state;
-extern const char *const hp_optimizer_state_names[HP_OPTIMIZER_STATES];
 
 typedef enum hp_optimizer {
 #define STATE(id, name)

@@ -150,36 +150,6 @@ int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window 
     return append_convt(b, window_layer(HP_CONVT, x, w), name, out_c, w.bias);
 }
 
-static hp_layer windows_as(const hp_layer *like, int x) {
-    hp_layer l = {.op = like->op, .n_in = 1, .in = {x}};
-    l.kh = like->kh;
-    l.kw = like->kw;
-    l.stride_h = or_one(like->stride_h);
-    l.stride_w = or_one(like->stride_w);
-    l.pad_h = like->pad_h;
-    l.pad_w = like->pad_w;
-    l.dil_h = or_one(like->dil_h);
-    l.dil_w = or_one(like->dil_w);
-    l.groups = or_one(like->groups);
-    l.out_h = like->out_h;
-    l.out_w = like->out_w;
-    l.ceil_mode = like->ceil_mode;
-    l.count_include_pad = like->count_include_pad;
-    return l;
-}
-
-int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp_layer *like) {
-    const hp_layer l = windows_as(like, x);
-    const bool bias = like->n_param == 2;
-    HP_ASSERT(l.op == HP_CONV || l.op == HP_CONVT);
-    return l.op == HP_CONV ? append_conv(b, l, name, out_c, bias) : append_convt(b, l, name, out_c, bias);
-}
-
-int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like) {
-    HP_ASSERT(like->op == HP_MAXPOOL || like->op == HP_AVGPOOL);
-    return hp_build_append(b, windows_as(like, x), name, 0);
-}
-
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c) {
     const int y = hp_build_append(b, (hp_layer){.op = HP_LINEAR, .n_in = 1, .in = {x}}, name, out_c);
     const int64_t fan_in = hp_tensor_elems(b->g, x);
@@ -216,14 +186,6 @@ int hp_build_mul(hp_builder *b, int x, int y, const char *name) {
     return hp_build_append(b, (hp_layer){.op = HP_MUL, .n_in = 2, .in = {x, y}}, name, 0);
 }
 
-int hp_build_scale(hp_builder *b, int x, const char *name, bool bias) {
-    const int y = hp_build_append(b, (hp_layer){.op = HP_SCALE, .n_in = 1, .in = {x}}, name, 0),
-              c = b->g->tensor[x].c;
-    append_vector(b, "weight", HP_PARAM_FACTOR, HP_INIT_ONE, c, c);
-    if (bias) append_vector(b, "bias", HP_PARAM_BIAS, HP_INIT_ZERO, c, c);
-    return y;
-}
-
 int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_interpolation interpolation,
                     hp_corners corners) {
     const hp_layer l = {.op = HP_RESIZE,
@@ -234,18 +196,6 @@ int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_int
                         .interpolation = interpolation,
                         .corners = corners};
     return hp_build_append(b, l, name, 0);
-}
-
-int hp_build_prelu(hp_builder *b, int x, const char *name, bool one) {
-    const int y =
-        hp_build_append(b, (hp_layer){.op = HP_PRELU, .n_in = 1, .in = {x}, .groups = one}, name, 0);
-    append_vector(b, "weight", HP_PARAM_FACTOR, HP_INIT_CONSTANT, 1, one ? 1 : b->g->tensor[x].c);
-    b->g->param[b->g->n_param - 1].init_scale = 0.25;
-    return y;
-}
-
-int hp_build_softmax(hp_builder *b, int x, const char *name) {
-    return hp_build_append(b, (hp_layer){.op = HP_SOFTMAX, .n_in = 1, .in = {x}}, name, 0);
 }
 
 int hp_build_concat(hp_builder *b, int x, int y, const char *name) {

@@ -44,22 +44,13 @@ int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w
 /* Stride 1, no bias, padded to keep the map's size: kh, kw odd. */
 int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw);
 int hp_build_convt(hp_builder *b, int x, const char *name, int out_c, hp_window w);
-/* Any convolution, transposed convolution or pooling with the attributes of `like`: op, window, strides,
- * paddings, dilations, groups (stride, dilation, groups: 0 means 1) and, where the padding is not symmetric,
- * out_h and out_w; with a bias if like->n_param is 2. out_c: ignored for pools. */
-int hp_build_conv_as(hp_builder *b, int x, const char *name, int out_c, const hp_layer *like);
-int hp_build_pool_as(hp_builder *b, int x, const char *name, const hp_layer *like);
 int hp_build_linear(hp_builder *b, int x, const char *name, int out_c);
 int hp_build_bn(hp_builder *b, int x, const char *name);
 int hp_build_add(hp_builder *b, int x, int y, const char *name);
 /* y: a map like x, or one vector (1, 1, C) for all its pixels. */
 int hp_build_mul(hp_builder *b, int x, int y, const char *name);
-int hp_build_scale(hp_builder *b, int x, const char *name, bool bias);
 int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_interpolation interpolation,
                     hp_corners corners);
-/* Slopes of 1/4, as torch.nn.PReLU begins with: one for all channels, or one each. */
-int hp_build_prelu(hp_builder *b, int x, const char *name, bool one);
-int hp_build_softmax(hp_builder *b, int x, const char *name);
 int hp_build_concat(hp_builder *b, int x, int y, const char *name);
 int hp_build_concat_all(hp_builder *b, const int *x, int n, const char *name);
 /* Zero-pads on all sides up to h x w, with an odd row or column at the end; x itself when it has that
@@ -83,7 +74,6 @@ int hp_build_project_tied(hp_builder *b, int x, const char *name, int embedded);
 int hp_build_column(hp_builder *b, int x, const char *name, int out_c, bool bias);
 int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias);
 int hp_build_layernorm(hp_builder *b, int x, const char *name);
-int hp_build_rmsnorm(hp_builder *b, int x, const char *name);
 typedef struct hp_heads {
     int heads, kv_heads; /* 0: as many */
     bool causal;
@@ -103,11 +93,8 @@ int hp_build_merge(hp_builder *b, int x, const char *name);
 
 /* --- maps --- */
 
-/* The whole map's statistics, per sample and group of channels. */
-int hp_build_groupnorm(hp_builder *b, int x, const char *name, int groups);
 /* By `like`'s rules (networks/graph/graph_gather.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
 int hp_build_gather(hp_builder *b, int x, const char *name, const hp_layer *like);
-int hp_build_reduce(hp_builder *b, int x, const char *name, hp_channel_reduction reduction);
 
 /* How the last layer (of a row layer, it and the one that adds up)'s parameter `i` begins, what files call it, and which rows of what they have it is. */
 hp_param *hp_build_param(hp_builder *b, int i);

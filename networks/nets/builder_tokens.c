@@ -65,14 +65,6 @@ int hp_build_layernorm(hp_builder *b, int x, const char *name) {
     return y;
 }
 
-int hp_build_rmsnorm(hp_builder *b, int x, const char *name) {
-    const int c = b->g->tensor[x].c;
-    const int y =
-        hp_build_append(b, (hp_layer){.op = HP_RMSNORM, .n_in = 1, .in = {x}, .eps = b->norm_eps}, name, 0);
-    hp_build_append_param(b, "weight", HP_PARAM_BN_GAMMA, HP_INIT_ONE, c, (const int[4]){c});
-    return y;
-}
-
 int hp_build_attention(hp_builder *b, int q, int k, int v, const char *name, hp_heads h) {
     const hp_layer l = {.op = HP_ATTENTION,
                         .n_in = 3,

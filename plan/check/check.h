@@ -12,10 +12,6 @@
  * ranks. */
 hp_status hp_program_check(const hp_program *p, const hp_graph *g, hp_error *err);
 
-/* The same program as if every call were blocking: each task also waits for the one before it in the list.
- * (MPI_Send/MPI_Recv in program order: what a naive implementation does.) */
-hp_program *hp_program_blocking(hp_arena *arena, const hp_program *p);
-
 /* E-CYCLE, E-DEADLOCK: the wait-for graph under synchronous sends. */
 hp_status hp_check_waits(const hp_wiring *w, const hp_graph *g, hp_error *err);
 

@@ -109,11 +109,6 @@ static void count_needs(hp_arena *arena, build *b) {
     geo->need = HP_NEW(arena, hp_box, (int64_t)geo->n_part * geo->n_need + 1);
 }
 
-hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int branches,
-                             int first, int end, int64_t samples, int halo) {
-    return hp_geometry_deep(arena, g, layout, branches, first, end, samples, halo, 0);
-}
-
 hp_geometry *hp_geometry_deep(hp_arena *arena, const hp_graph *g, const hp_layout *layout, int branches,
                               int first, int end, int64_t samples, int halo, int deep) {
     hp_geometry *geo = HP_NEW(arena, hp_geometry, 1);

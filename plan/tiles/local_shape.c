@@ -50,10 +50,3 @@ hp_shape hp_shape_between(const hp_graph *g, int layer, const hp_box *in, const 
     s.pw = local_pad(l, l->pad_w, s.sw, s.ix0, s.ox0);
     return s;
 }
-
-hp_shape hp_shape_of(const hp_graph *g, int layer, int64_t samples) {
-    const hp_layer *l = &g->layer[layer];
-    const hp_box in = hp_box_whole(g, l->n_in > 0 ? l->in[0] : l->out, samples),
-                 out = hp_box_whole(g, l->out, samples);
-    return hp_shape_between(g, layer, &in, &out);
-}

@@ -92,10 +92,8 @@ typedef struct hp_geometry {
 } hp_geometry;
 
 /* Geometry of the stage of layers first .. end-1 (including the tensors that enter it). Lives in `arena`.
- * branches > 1: the layers are also distributed over that many branches (networks/graph/branch.h). */
-hp_geometry *hp_geometry_new(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
-                             int end, int64_t samples, int halo);
-/* The same, where layers before `deep` never exchange: each part computes what its own later layers need. */
+ * branches > 1: the layers are also distributed over that many branches (networks/graph/branch.h). Layers before
+ * `deep` never exchange: each part computes what its own later layers need. */
 hp_geometry *hp_geometry_deep(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
                               int end, int64_t samples, int halo, int deep);
 static inline const hp_box *hp_geometry_have(const hp_geometry *geo, const hp_graph *g, int part,
@@ -119,9 +117,8 @@ typedef struct hp_shape {
     int32_t full_ih, full_iw, full_oh, full_ow, full_oc; /* the whole map; its padding is the layer's */
 } hp_shape;
 
-/* `in`: box of the buffer that is read (input 0), `out`: box of the output. */
+/* `in`: box of the buffer that is read (input 0), `out`: box of the output. Linear layers are a convolution whose kernel
+ * covers the whole input. */
 hp_shape hp_shape_between(const hp_graph *g, int layer, const hp_box *in, const hp_box *out);
-/* The whole layer on n samples. Linear layers are a convolution whose kernel covers the whole input. */
-hp_shape hp_shape_of(const hp_graph *g, int layer, int64_t samples);
 
 #endif

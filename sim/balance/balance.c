@@ -38,19 +38,6 @@ double hp_balance_seconds(const hp_chain *c, const hp_balance *b, int *slowest) 
     return most;
 }
 
-bool hp_balance_valid(const hp_chain *c, const hp_balance *b) {
-    bool taken[HP_BALANCE_PLACES] = {false};
-    int units = 0;
-    if (b->n_stage < 1 || b->n_stage > hp_chain_places(c)) return false;
-    for (int s = 0; s < b->n_stage; s++) {
-        if (b->units[s] < 1 || b->place[s] < 0 || b->place[s] >= hp_chain_places(c) || taken[b->place[s]])
-            return false;
-        taken[b->place[s]] = true;
-        units += b->units[s];
-    }
-    return units == c->n_unit;
-}
-
 hp_balance_run hp_balance_start(hp_arena *arena, const hp_chain *c, uint64_t seed, int64_t most_tries) {
     return (hp_balance_run){
         .chain = c, .arena = arena, .seed = seed, .most_tries = most_tries, .best_s = INFINITY};

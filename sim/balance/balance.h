@@ -32,8 +32,6 @@ int hp_chain_places(const hp_chain *c);
 int hp_chain_class(const hp_chain *c, int place);
 /* Seconds of the slowest stage; INFINITY: a stage does not fit its place. *slowest: which it is; may be NULL. */
 double hp_balance_seconds(const hp_chain *c, const hp_balance *b, int *slowest);
-/* Does it cover the chain, with units in every stage, no place twice? */
-bool hp_balance_valid(const hp_chain *c, const hp_balance *b);
 
 /* A better one was found: after how many tries, and after how many seconds spent in what was tried, a micro-batch each. */
 typedef struct hp_balance_step {

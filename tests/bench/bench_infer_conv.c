@@ -5,6 +5,7 @@
 #include "networks/graph/deploy.h"
 #include "plan/memory/memory_device.h"
 #include "networks/graph/layer.h"
+#include "tests/support/plan/built/whole_shape.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static void run_ours(void *self) {
 static void bind(bench *b, int layer, ours *o) {
     const hp_graph *g = b->graph;
     const hp_layer *l = &g->layer[layer];
-    const hp_shape s = hp_shape_of(g, layer, b->samples);
+    const hp_shape s = whole_shape(g, layer, b->samples);
     hp_buffer *pack = &b->role.buffer[layer];
     *o = (ours){.b = {.layer = l, .layer_id = layer, .n_in = l->n_in, .shape = s}};
     o->b.stored.x[0] = hp_tensor_dtype(&g->tensor[l->in[0]], HP_F32);
@@ -189,7 +190,7 @@ static void drop_theirs(theirs *t) {
 static bool alike(const bench *b, int i, int k) {
     const hp_graph *g = b->graph;
     const hp_layer *p = &g->layer[i], *q = &g->layer[k];
-    const hp_shape s = hp_shape_of(g, i, 1), t = hp_shape_of(g, k, 1);
+    const hp_shape s = whole_shape(g, i, 1), t = whole_shape(g, k, 1);
     return p->op == q->op && p->act == q->act && p->n_in == q->n_in && memcmp(&s, &t, sizeof s) == 0 &&
            g->tensor[p->in[0]].store == g->tensor[q->in[0]].store &&
            g->tensor[p->out].store == g->tensor[q->out].store && (p->in[0] == 0) == (q->in[0] == 0);

@@ -15,7 +15,7 @@ static void check(hp_status s, const hp_error *err) {
 }
 
 /* Strips that overlap by a row, from the top to the bottom, each against the whole. */
-static void read_strips(hp_reader *r, const hp_image *whole) {
+static void read_strips(hp_reader *r, const hp_pixels *whole) {
     const int32_t h = whole->h, rows = h / 4 + 1;
     const size_t n = (size_t)whole->w * hp_pixel_bytes(whole->c, whole->type);
     for (int32_t y = 0; y < h; y += rows) {
@@ -36,6 +36,17 @@ static void read_corner(hp_reader *r, const hp_pixels *size) {
     check(hp_reader_window(r, &w, &view, &err), &err);
 }
 
+static void read_whole(const char *path, const hp_reader_options *o, hp_reader *strips) {
+    hp_reader *r;
+    hp_pixels whole;
+    hp_error err = {0};
+    if (hp_reader_open(path, o, &r, &err) != HP_OK) abort(); /* it could be opened */
+    const hp_status s = hp_reader_window(r, NULL, &whole, &err);
+    check(s, &err);
+    if (s == HP_OK) read_strips(strips, &whole);
+    hp_reader_close(r);
+}
+
 static void read_image(const char *path, bool mask) {
     const hp_reader_options o = {.mask = mask};
     hp_reader *r = NULL;
@@ -44,15 +55,11 @@ static void read_image(const char *path, bool mask) {
     check(s, &err);
     if (s != HP_OK) return;
     const hp_pixels size = hp_reader_size(r);
-    hp_image whole = {0};
     if ((int64_t)size.h * size.w * (int64_t)hp_pixel_bytes(size.c, size.type) > 4 * WHOLE) {
         read_corner(r, &size);
     } else {
-        const hp_status all = (mask ? hp_mask_read : hp_image_read)(path, NULL, &whole, &err);
-        check(all, &err);
-        if (all == HP_OK) read_strips(r, &whole);
+        read_whole(path, &o, r);
     }
-    hp_image_free(&whole);
     hp_reader_close(r);
 }
 

@@ -1,7 +1,7 @@
 /* test_both_interpreters.c - the simulator and the executor run the same program: the same (task, iteration)
  * set on every rank, each in an order that the program allows, so the simulated order is one the executor
  * could have taken. */
-#include "sim/bounds.h"
+#include "tests/support/sim/critical_path.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/exec/run_ranks.h"
 #include "plan/lower/lower.h"
@@ -88,7 +88,7 @@ static void check_simulated(hp_arena *arena, const hp_program *p, const hp_graph
     assert_int_equal(result.n_rank, hp_program_ranks(p));
     for (int rank = 0; rank < result.n_rank; rank++)
         allowed(&p->role[rank % p->n_role], result.span[rank], result.n_span[rank], "simulator");
-    assert_true(result.makespan_ns >= hp_sim_critical_path_ns(arena, p, g, &costs));
+    assert_true(result.makespan_ns >= critical_path_ns(arena, p, g, &costs));
 }
 
 static void both_interpreters_run_the_same_tasks_in_allowed_orders(void **state) {

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "plan/strategy/change.h"
+#include "tests/support/plan/built/whole_shape.h"
 
 static const char *const nets[] = {"cnn", "resnet18", "mobilenetv2", "densenet121", "unet:8"};
 enum { N_NETS = sizeof nets / sizeof *nets };
@@ -86,7 +87,7 @@ static void scratch_holds_a_sample(void **state) {
     hp_graph *d = deployed(a, "resnet18", HP_PREC_INT8_DYNAMIC, NULL);
     for (int l = 1; l < d->n_layer; l++) {
         if (!d->layer[l].dynamic) continue;
-        const hp_shape one = hp_shape_of(d, l, 1), four = hp_shape_of(d, l, 4);
+        const hp_shape one = whole_shape(d, l, 1), four = whole_shape(d, l, 4);
         const int64_t map = hp_tensor_elems(d, d->layer[l].in[0]), outs = d->tensor[d->layer[l].out].c,
                       most = map + 4 * (outs + 64) + 128, bytes = hp_infer_scratch_bytes(d, l, &one, HP_F32);
         assert_int_equal(bytes, hp_infer_scratch_bytes(d, l, &four, HP_F32));

@@ -1,5 +1,5 @@
 /* test_fold.c - ranks that cannot be told apart are simulated once: the times are those of all. */
-#include "sim/bounds.h"
+#include "tests/support/sim/critical_path.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/sim/random_world.h"
 #include "base/rng.h"
@@ -78,7 +78,7 @@ static void folded_equals_unfolded(void **state) {
             const hp_sim_result one = run_of(&w, &m, true, straggler, true),
                                 all = run_of(&w, &m, false, straggler, true);
             same_result(&w, &m, &one, &all);
-            assert_true(one.makespan_ns >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &w.costs));
+            assert_true(one.makespan_ns >= critical_path_ns(w.arena, w.p, w.g, &w.costs));
             folded += one.simulated;
             ranks += all.simulated;
         }

@@ -1,6 +1,8 @@
 /* test_sim.c - the simulator against closed forms of the schedules' papers, lower bounds and itself. */
 #include "sim/bounds.h"
 #include "sim/timeline.h"
+#include "tests/support/sim/critical_path.h"
+#include "tests/support/plan/built/blocking.h"
 #include "tests/support/sim/random_world.h"
 #include "plan/check/check.h"
 #include "tests/support/plan/law_cases.h"
@@ -54,7 +56,7 @@ static int64_t equal_stages_ns(hp_strategy s, double forward_s, double backward_
     const int64_t t = makespan_ns(arena, p, g, &devices, &costs, true);
     assert_int_equal(t, makespan_ns(arena, p, g, &cores, &costs, true));
     assert_int_equal(t, makespan_ns(arena, p, g, &cores, &costs, false));
-    assert_true(t >= hp_sim_critical_path_ns(arena, p, g, &costs));
+    assert_true(t >= critical_path_ns(arena, p, g, &costs));
     hp_arena_free(arena);
     return t;
 }
@@ -148,7 +150,7 @@ static void no_run_beats_its_critical_path(void **state) {
     for (uint64_t seed = 1; seed <= law_some(WORLDS); seed++) {
         world w = random_world(seed);
         const hp_sim_costs costs = {random_seconds, NULL, &w.seed};
-        const int64_t path = hp_sim_critical_path_ns(w.arena, w.p, w.g, &costs);
+        const int64_t path = critical_path_ns(w.arena, w.p, w.g, &costs);
         for (int kind = 0; kind < 3; kind++) {
             const hp_machine m = test_machine(kind == 2 ? 32 : 1, kind == 2 ? 2 : 64, kind == 0);
             const int64_t t = makespan_ns(w.arena, w.p, w.g, &m, &costs, false);
@@ -174,7 +176,7 @@ static void shared_cores_obey_conservation(void **state) {
         const hp_machine two = test_machine(1, 2, true), many = test_machine(1, 64, true);
         const int64_t shared = makespan_ns(w.arena, w.p, w.g, &two, &costs, false);
         assert_true((double)shared >= work_ns / 2 * (1 - 1e-3) - 1e4);
-        assert_true(shared >= hp_sim_critical_path_ns(w.arena, w.p, w.g, &costs));
+        assert_true(shared >= critical_path_ns(w.arena, w.p, w.g, &costs));
         assert_true(makespan_ns(w.arena, w.p, w.g, &many, &costs, false) > 0);
         hp_arena_free(w.arena);
     }
@@ -298,7 +300,7 @@ static void blocking_1f1b_stops_and_names_the_ranks(void **state) {
     hp_error err = {HP_OK, ""};
     assert_int_equal(hp_net_build(arena, "resnet18", 64, 64, 10, &g, &err), HP_OK);
     const hp_strategy s = strategy(2, 4, HP_SCHED_1F1B, 1);
-    const hp_program *p = hp_program_blocking(arena, lower_training(arena, g, &s, 4, false));
+    const hp_program *p = program_blocking(arena, lower_training(arena, g, &s, 4, false));
     uint64_t seed = 1;
     const hp_sim_costs costs = {random_seconds, NULL, &seed};
     const hp_machine m = test_machine(1, 2, false);
@@ -308,7 +310,7 @@ static void blocking_1f1b_stops_and_names_the_ranks(void **state) {
     assert_non_null(strstr(err.text, "E-DEADLOCK"));
     assert_non_null(strstr(err.text, "rank 0"));
     assert_non_null(strstr(err.text, "rank 1"));
-    assert_true(hp_sim_critical_path_ns(arena, p, g, &costs) == INT64_MAX);
+    assert_true(critical_path_ns(arena, p, g, &costs) == INT64_MAX);
     hp_arena_free(arena);
 }
 

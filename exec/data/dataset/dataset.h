@@ -89,14 +89,9 @@ struct hp_patches;
 const struct hp_patches *hp_dataset_patches(const hp_dataset *d);
 
 /* Reads rows, columns and channels of `box` of sample `index` in [0, count) into x, dense (the box's samples
- * axis is ignored). Errors: HP_EDATA (the file cannot be decoded). */
-hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err);
-
-/* The same before normalisation: 8 bits, after resizing and with the network's channels. 16 bits are rounded to 8; float samples,
- * of which nobody knows the range, are an error. */
-hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err);
-
-/* Either of the two, by the type of x: HP_F32, HP_F64 (the same values) or HP_U8 (bytes). */
+ * axis is ignored). dtype is the type of x. HP_F32 and HP_F64 give the same normalised values. HP_U8 gives bytes before
+ * normalisation, after resizing and with the network's channels: 16 bits are rounded to 8, float samples, whose range
+ * nobody knows, are an error. Errors: HP_EDATA (the file cannot be decoded). */
 hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
                           hp_error *err);
 

@@ -189,14 +189,6 @@ hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dt
     return HP_OK;
 }
 
-hp_status hp_dataset_bytes(hp_dataset *d, int64_t index, const hp_box *box, uint8_t *px, hp_error *err) {
-    return hp_dataset_read(d, index, box, HP_U8, px, err);
-}
-
-hp_status hp_dataset_pixels(hp_dataset *d, int64_t index, const hp_box *box, float *x, hp_error *err) {
-    return hp_dataset_read(d, index, box, HP_F32, x, err);
-}
-
 int64_t hp_dataset_label_count(const hp_dataset *d, const hp_box *box) {
     return hp_dataset_maps(d) ? (int64_t)hp_box_len(box, HP_AXIS_H) * hp_box_len(box, HP_AXIS_W) : 1;
 }

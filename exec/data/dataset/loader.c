@@ -153,8 +153,8 @@ static int32_t pieces_of(const hp_loader *l, const hp_box *box) {
     return l->o.data->kind->computed && pieces > 1 ? (int32_t)pieces : 1;
 }
 
-hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
-                               const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err) {
+hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
+                         const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err) {
     reading r = {.l = l, .step = step, .first = (int64_t)micro * l->o.program->micro_batch, .pieces = 1};
     if (x && !hp_box_empty(x_box)) {
         r.read = read_image, r.box = x_box, r.dtype = dtype, r.to = x;
@@ -167,10 +167,4 @@ hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *
     r.read = read_labels, r.box = label_box, r.to = (unsigned char *)labels, r.pieces = 1;
     r.bytes = (size_t)hp_dataset_label_count(l->o.data, label_box) * sizeof *labels;
     return read_samples(&r, hp_dataset_maps(l->o.data) ? l->n : 1, err); /* a class is there, a map is read */
-}
-
-hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
-                         int32_t *labels, const hp_box *label_box, hp_error *err) {
-    return hp_loader_read_typed(l, step, micro, x, (hp_dtype)l->o.program->dtype, x_box, labels, label_box,
-                                err);
 }

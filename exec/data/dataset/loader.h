@@ -42,10 +42,7 @@ int32_t hp_loader_handles(hp_loader *l, hp_dataset *const **handle);
  * streamed tiles, cost one pass through its file. The options' threads read; what they fill in, and the error,
  * which is that of the first sample that cannot be read, do not depend on how many they are. One call at a
  * time. Errors: HP_EDATA. */
-hp_status hp_loader_read_typed(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
-                               const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
-/* The same in the program's dtype. */
-hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, const hp_box *x_box,
-                         int32_t *labels, const hp_box *label_box, hp_error *err);
+hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
+                         const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
 
 #endif

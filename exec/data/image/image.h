@@ -71,15 +71,6 @@ hp_status hp_image_move(hp_image *image, const hp_crop *window, const char *path
                         hp_error *err);
 void hp_image_free(hp_image *image);
 
-/* reader.c: opens the file (see reader.h), decodes a window (NULL: all) and closes it. Errors: HP_EDATA with
- * path, reason and fix. */
-hp_status hp_image_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
-/* Reads only h, w and c. */
-hp_status hp_image_head(const char *path, hp_image *image, hp_error *err);
-
-/* Reads a mask: the stored values of a PNG of at most 8-bit grey levels, or of palette indices; c is 1. */
-hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err);
-
 /* Is this the name of an image, by its suffix: .png .jpg .jpeg .tif .tiff, or a slide's, in any case? */
 int hp_is_image_name(const char *name);
 
@@ -104,8 +95,5 @@ typedef struct hp_pixel_source {
  * + result window). */
 hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source, const hp_crop *out,
                                hp_image *image, hp_error *err);
-/* The same for pixels in memory: `source` holds at least what is needed. */
-hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
-                          hp_error *err);
 
 #endif

@@ -184,17 +184,3 @@ hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source
     free(w.row);
     return s;
 }
-
-static hp_status from_memory(void *self, const hp_crop *window, hp_pixels *view, hp_error *err) {
-    (void)window;
-    (void)err;
-    *view = *(const hp_pixels *)self;
-    return HP_OK;
-}
-
-hp_status hp_image_resize(const hp_resize *r, const hp_pixels *source, const hp_crop *out, hp_image *image,
-                          hp_error *err) {
-    hp_pixels pixels = *source;
-    const hp_pixel_source whole = {.get = from_memory, .self = &pixels};
-    return hp_image_resize_from(r, &whole, out, image, err);
-}

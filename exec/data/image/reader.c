@@ -151,35 +151,3 @@ hp_status hp_reader_window(hp_reader *r, const hp_crop *window, hp_pixels *view,
     *view = hp_image_pixels(&r->kept);
     return HP_OK;
 }
-
-/* --- reading a file once --- */
-
-static hp_status read_once(const char *path, const hp_reader_options *o, bool head, const hp_crop *window,
-                           hp_image *image, hp_error *err) {
-    hp_reader *r;
-    hp_pixels view;
-    HP_TRY(hp_reader_open(path, o, &r, err));
-    const hp_image own = *image;
-    const hp_pixels size = hp_reader_size(r);
-    r->kept = (hp_image){
-        .px = own.px, .capacity = own.capacity, .h = size.h, .w = size.w, .c = size.c, .type = size.type};
-    const hp_status s = head ? HP_OK : hp_reader_window(r, window, &view, err);
-    *image = r->kept;
-    r->kept = (hp_image){0};
-    hp_reader_close(r);
-    return s;
-}
-
-hp_status hp_image_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err) {
-    return read_once(path, NULL, false, window, image, err);
-}
-
-hp_status hp_image_head(const char *path, hp_image *image, hp_error *err) {
-    return read_once(path, NULL, true, NULL, image, err);
-}
-
-static const hp_reader_options as_mask = {.mask = true};
-
-hp_status hp_mask_read(const char *path, const hp_crop *window, hp_image *image, hp_error *err) {
-    return read_once(path, &as_mask, false, window, image, err);
-}

@@ -17,8 +17,8 @@
 typedef struct hp_reader hp_reader;
 
 typedef struct hp_reader_options {
-    bool mask;           /* stored values of a PNG, as hp_mask_read */
-    bool slide;          /* through OpenSlide for any name, so that `level` can be chosen */
+    bool mask;  /* the stored values of a PNG of at most 8-bit grey levels, or of palette indices; c is 1 */
+    bool slide; /* through OpenSlide for any name, so that `level` can be chosen */
     int32_t level;       /* of a slide; 0 is the largest */
     hp_pulse pulse;      /* with every row, or piece that is decoded at once */
     hp_decoder *decoder; /* that reads the file (decoder.h); NULL: this process */

@@ -34,9 +34,6 @@ bool hp_is_quantised_file(const hp_safetensors *st);
  * or wrong). */
 hp_status hp_quantised_info_of(hp_arena *arena, const char *path, const hp_safetensors *st,
                                hp_quantised_info *info, hp_error *err);
-/* The same for a file by name, before its network is deployed. Errors also: HP_EDATA (no such file, another
- * format). */
-hp_status hp_quantised_info_read(hp_arena *arena, const char *path, hp_quantised_info *info, hp_error *err);
 
 /* Text for `source`: hash of the weights' file, or the seed if path is NULL. Errors: HP_EDATA. */
 hp_status hp_quantised_source(hp_arena *arena, const char *path, uint64_t seed, const char **text,

@@ -76,14 +76,6 @@ hp_status hp_quantised_info_of(hp_arena *a, const char *path, const hp_safetenso
     return read_pixels(path, st, info, err);
 }
 
-hp_status hp_quantised_info_read(hp_arena *a, const char *path, hp_quantised_info *info, hp_error *err) {
-    hp_safetensors *st;
-    HP_TRY(hp_safetensors_open(path, &st, err));
-    const hp_status s = hp_quantised_info_of(a, path, st, info, err);
-    hp_safetensors_close(st);
-    return s;
-}
-
 /* In chunks: the file may be larger than memory. */
 static uint64_t hash_stream(FILE *f) {
     static const size_t chunk = 1 << 20;

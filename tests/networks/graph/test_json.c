@@ -4,6 +4,7 @@
 #include "networks/graph/graph_json.h"
 #include "networks/graph/graph_resize.h"
 #include "networks/nets/net_act.h"
+#include "tests/support/plan/built/append_layers.h"
 #include "tests/support/plan/law_cases.h"
 
 #include <setjmp.h>
@@ -84,16 +85,16 @@ static hp_graph *odd_graph(hp_arena *a) {
                 .out_w = 16,
                 .n_param = 2},
         convt = {.op = HP_CONVT, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2, .groups = 2, .pad_h = 1};
-    int x = hp_build_conv_as(&b, 0, "conv", 4, &conv);
+    int x = append_conv_as(&b, 0, "conv", 4, &conv);
     x = hp_build_act_with(&b, x, "clip", HP_ACT_CLIP, -0.1, 1e30);
-    x = hp_build_conv_as(&b, x, "convt", 6, &convt);
-    x = hp_build_scale(&b, x, "scale", true);
+    x = append_conv_as(&b, x, "convt", 6, &convt);
+    x = append_scale(&b, x, "scale", true);
     const int gate = hp_build_act(&b, hp_build_adaptpool(&b, x, "pool", 1, 1), "sigmoid", HP_ACT_SIGMOID);
     hp_build_unit(&b);
     x = hp_build_mul(&b, x, gate, "mul");
     x = hp_build_resize(&b, x, "resize", 50, 31, HP_BILINEAR, HP_CORNERS_ALIGN);
     x = hp_build_dropout(&b, hp_build_pad(&b, x, "pad", 52, 32), "drop", 0.3);
-    hp_build_softmax(&b, x, "softmax");
+    append_softmax(&b, x, "softmax");
     hp_graph *g = NULL;
     assert_int_equal(hp_builder_finish(&b, &g), HP_OK);
     return g;

@@ -6,6 +6,7 @@
 #include "plan/program/program.h"
 #include "base/rng.h"
 #include "plan/lower/lower.h"
+#include "tests/support/plan/built/append_layers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,13 +42,13 @@ static void padding_after_the_map_is_a_number_of_windows(void **state) {
         like.out_w = (w + like.pad_w + after - like.dil_w * (like.kw - 1) - 1) / like.stride_w + 1;
         like.n_param = pick(seed, &n, 1, 2);
         hp_builder b = start(arena, h, w, &err);
-        const int y = hp_build_conv_as(&b, 0, "conv", 6, &like);
+        const int y = append_conv_as(&b, 0, "conv", 6, &like);
         assert_int_equal(b.status, HP_OK);
         assert_true(b.g->tensor[y].h == like.out_h && b.g->tensor[y].w == like.out_w);
         assert_int_equal(b.g->n_param, like.n_param);
         assert_int_equal(hp_layer_macs(b.g, 1), (int64_t)like.out_h * like.out_w * 6 * 3 * like.kh * like.kw);
         like.out_h = like.out_w = 0;
-        const int same = hp_build_conv_as(&b, 0, "same", 6, &like);
+        const int same = append_conv_as(&b, 0, "same", 6, &like);
         const int equal = (h + 2 * like.pad_h - like.dil_h * (like.kh - 1) - 1) / like.stride_h + 1;
         assert_int_equal(b.g->tensor[same].h, equal);
         hp_arena_free(arena);
@@ -73,7 +74,7 @@ static void transposed_convolutions_are_torchs(void **state) {
         const int want = (h - 1) * stride - 2 * like.pad_h + like.dil_h * (like.kh - 1) + more + 1;
         if (more) like.out_h = like.out_w = want;
         hp_builder b = start(arena, h, h, &err);
-        const int y = hp_build_conv_as(&b, 0, "up", 6, &like);
+        const int y = append_conv_as(&b, 0, "up", 6, &like);
         assert_int_equal(b.status, HP_OK);
         assert_true(b.g->tensor[y].h == want && b.g->tensor[y].w == want && b.g->tensor[y].c == 6);
         assert_int_equal(b.g->param[0].dim[0], 3);
@@ -93,9 +94,9 @@ static void the_others_have_the_shape_of_their_input(void **state) {
               vector = hp_build_adaptpool(&b, x, "pool", 1, 1),
               gate = hp_build_act_with(&b, vector, "gate", HP_ACT_HSIGMOID, 0.2, 0.5),
               gated = hp_build_mul(&b, x, gate, "gated"), squared = hp_build_mul(&b, gated, gated, "squared"),
-              scaled = hp_build_scale(&b, squared, "scale", true),
+              scaled = append_scale(&b, squared, "scale", true),
               large = hp_build_resize(&b, scaled, "large", 24, 41, HP_BILINEAR, HP_CORNERS_ALIGN),
-              most = hp_build_softmax(&b, large, "softmax");
+              most = append_softmax(&b, large, "softmax");
     assert_int_equal(b.status, HP_OK);
     const int same[] = {gated, squared, scaled};
     for (int i = 0; i < 3; i++) {
@@ -202,7 +203,7 @@ static int build_mul(hp_builder *b, int x) {
 }
 
 static int build_scale(hp_builder *b, int x) {
-    return hp_build_scale(b, x, "odd", false);
+    return append_scale(b, x, "odd", false);
 }
 
 static int build_resize(hp_builder *b, int x) {
@@ -210,15 +211,15 @@ static int build_resize(hp_builder *b, int x) {
 }
 
 static int build_softmax(hp_builder *b, int x) {
-    return hp_build_softmax(b, x, "odd");
+    return append_softmax(b, x, "odd");
 }
 
 static int build_argmax(hp_builder *b, int x) {
-    return hp_build_reduce(b, x, "odd", HP_CHANNELS_ARGMAX);
+    return append_reduce(b, x, "odd", HP_CHANNELS_ARGMAX);
 }
 
 static int build_largest(hp_builder *b, int x) { /* this one can be trained */
-    return hp_build_reduce(b, x, "odd", HP_CHANNELS_MAX);
+    return append_reduce(b, x, "odd", HP_CHANNELS_MAX);
 }
 
 static int build_hswish(hp_builder *b, int x) {
@@ -227,19 +228,19 @@ static int build_hswish(hp_builder *b, int x) {
 
 static int build_grouped(hp_builder *b, int x) {
     const hp_layer like = {.op = HP_CONVT, .kh = 2, .kw = 2, .stride_h = 2, .stride_w = 2, .groups = 2};
-    return hp_build_conv_as(b, x, "odd", 4, &like);
+    return append_conv_as(b, x, "odd", 4, &like);
 }
 
 static int build_counted(hp_builder *b, int x) {
     const hp_layer like = {
         .op = HP_AVGPOOL, .kh = 2, .kw = 2, .out_h = 8, .out_w = 8, .count_include_pad = 1};
-    return hp_build_pool_as(b, x, "odd", &like);
+    return append_pool_as(b, x, "odd", &like);
 }
 
 static int build_shifted(hp_builder *b, int x) { /* this one can be trained */
     const hp_layer like = {
         .op = HP_CONV, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2, .out_h = 4, .out_w = 4};
-    return hp_build_conv_as(b, x, "odd", 4, &like);
+    return append_conv_as(b, x, "odd", 4, &like);
 }
 
 /* More places than a byte tells apart, one of them less. */

@@ -5,6 +5,7 @@
 #include "networks/graph/graph_json.h"
 #include "networks/nets/net_act.h"
 #include "networks/onnx/model.h"
+#include "tests/support/plan/built/append_layers.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"
 
@@ -49,27 +50,27 @@ static hp_graph *odd_graph(hp_arena *a, int h, int w, const float **param) {
         s[i] = 1.7f;
         shift[i] = -0.3f;
     }
-    int x = hp_build_conv_as(&b, 0, "c1", ODD_C, &three);
+    int x = append_conv_as(&b, 0, "c1", ODD_C, &three);
     param[n++] = drawn(a, 1, ODD_C * 3 * 9);
-    x = hp_build_scale(&b, x, "c1.s", true);
+    x = append_scale(&b, x, "c1.s", true);
     param[n++] = drawn(a, 40, ODD_C);
     param[n++] = drawn(a, 41, ODD_C);
-    int y = hp_build_scale(&b, x, "plus3", true);
+    int y = append_scale(&b, x, "plus3", true);
     param[n++] = ones;
     param[n++] = threes;
     y = hp_build_mul(&b, x, hp_build_act(&b, y, "clip", HP_ACT_RELU6), "product");
-    x = hp_build_scale(&b, y, "h1", false);
+    x = append_scale(&b, y, "h1", false);
     param[n++] = sixth;
-    x = hp_build_scale(&b, x, "h1.s", true);
+    x = append_scale(&b, x, "h1.s", true);
     param[n++] = s;
     param[n++] = shift;
-    x = hp_build_conv_as(&b, x, "c2", ODD_C, &one);
+    x = append_conv_as(&b, x, "c2", ODD_C, &one);
     param[n++] = drawn(a, 2, ODD_C * ODD_C);
     y = hp_build_act_with(&b, hp_build_adaptpool(&b, x, "pool", 1, 1), "gate", HP_ACT_HSIGMOID, 0.2, 0.5);
     x = hp_build_add(&b, x, hp_build_mul(&b, x, y, "gated"), "sum");
     x = hp_build_act(&b, x, "r", HP_ACT_RELU);
     x = hp_build_resize(&b, x, "up", 2 * h, 2 * w, HP_NEAREST, HP_CORNERS_ASYMMETRIC);
-    hp_build_conv_as(&b, x, "last", 2, &three);
+    append_conv_as(&b, x, "last", 2, &three);
     param[n++] = drawn(a, 3, 2 * ODD_C * 9);
     hp_graph *g = NULL;
     assert_int_equal(hp_builder_finish(&b, &g), HP_OK);

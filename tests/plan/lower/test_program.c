@@ -2,6 +2,7 @@
  * parameter has one home and one update; naive orders of messages and collectives deadlock and the checker
  * says between whom. (Seeded faults: tests/plan/check/test_faults.c.) */
 #include "plan/check/check.h"
+#include "tests/support/plan/built/blocking.h"
 #include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
 #include "tests/support/plan/law_cases.h"
@@ -175,8 +176,7 @@ static void naive_1f1b_with_synchronous_sends_deadlocks(void **state) {
             snprintf(text, sizeof text, "stages=%d,micro=%d,sched=1f1b", stages, micro);
             const hp_program *p = lower_text(arena, g, text, 60);
             assert_int_equal(hp_program_check(p, g, &err), HP_OK);
-            const hp_status naive =
-                hp_check_waits(hp_wiring_new(arena, hp_program_blocking(arena, p)), g, &err);
+            const hp_status naive = hp_check_waits(hp_wiring_new(arena, program_blocking(arena, p)), g, &err);
             if (micro == 1) {
                 assert_int_equal(naive, HP_OK); /* one micro-batch: plain layer parallelism */
             } else {
@@ -185,10 +185,10 @@ static void naive_1f1b_with_synchronous_sends_deadlocks(void **state) {
             }
             snprintf(text, sizeof text, "stages=%d,micro=%d,sched=%s", stages, micro,
                      micro > 1 ? "gpipe" : "lp");
-            assert_int_equal(hp_check_waits(hp_wiring_new(arena, hp_program_blocking(
-                                                                     arena, lower_text(arena, g, text, 60))),
-                                            g, &err),
-                             HP_OK);
+            assert_int_equal(
+                hp_check_waits(hp_wiring_new(arena, program_blocking(arena, lower_text(arena, g, text, 60))),
+                               g, &err),
+                HP_OK);
         }
     hp_arena_free(arena);
 }
@@ -201,7 +201,7 @@ static void a_halo_exchange_by_blocking_calls_deadlocks(void **state) {
     const hp_graph *g = net(arena, "resnet18", 64, 64);
     const hp_program *p = lower_text(arena, g, "sp=2x1", 2);
     assert_int_equal(hp_check_waits(hp_wiring_new(arena, p), g, &err), HP_OK);
-    assert_int_equal(hp_check_waits(hp_wiring_new(arena, hp_program_blocking(arena, p)), g, &err), HP_EPLAN);
+    assert_int_equal(hp_check_waits(hp_wiring_new(arena, program_blocking(arena, p)), g, &err), HP_EPLAN);
     assert_non_null(strstr(err.text, "E-DEADLOCK: ranks 0, 1 wait for each other"));
     hp_arena_free(arena);
 }

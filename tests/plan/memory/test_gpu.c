@@ -13,6 +13,7 @@
 #include "plan/program/program.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
+#include "tests/support/plan/built/whole_shape.h"
 
 static const char *const NETS[] = {"cnn", "resnet18", "mobilenetv2", "unet:4", "vgg19", "densenet121"};
 static const char *const STRATEGIES[] = {"dp=1", "dp=2", "stages=2,micro=2", "sp=2x1", "cp=2"};
@@ -122,7 +123,7 @@ static void the_workspace_is_bounded(void **state) {
     for (int l = 1; l < g->n_layer; l++) {
         if (g->layer[l].op != HP_CONV) continue;
         for (int64_t n = 1; n <= 4096; n *= 16) {
-            const hp_shape s = hp_shape_of(g, l, n);
+            const hp_shape s = whole_shape(g, l, n);
             const int64_t bytes = hp_gpu_workspace_bytes(g, l, &s, HP_F32);
             assert_in_range(bytes, 4 << 20, 64 << 20);
             assert_true(bytes <= hp_gpu_workspace_bytes(g, l, &s, HP_F64));

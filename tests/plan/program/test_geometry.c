@@ -45,7 +45,7 @@ static drawn draw_stage(hp_arena *arena, uint64_t seed) {
     const int from = roll(&d, 0, s.g->n_unit - 1), to = roll(&d, from + 1, s.g->n_unit);
     s.first = s.g->unit_first[from];
     s.end = s.g->unit_first[to];
-    s.geo = hp_geometry_new(arena, s.g, &s.layout, s.branches, s.first, s.end, s.samples, s.halo);
+    s.geo = hp_geometry_deep(arena, s.g, &s.layout, s.branches, s.first, s.end, s.samples, s.halo, 0);
     return s;
 }
 
@@ -182,7 +182,7 @@ static void a_chain_exchanges_once_per_group_but_for_the_first(void **state) {
                   cols = roll(&d, 2, 3);
         const hp_graph *g = chain(arena, &d, length, roll(&d, 3, 40), roll(&d, 3, 40));
         const hp_layout layout = {rows, cols, 1, 1, 1, 1};
-        const hp_geometry *geo = hp_geometry_new(arena, g, &layout, 1, 0, g->n_layer, 1, halo);
+        const hp_geometry *geo = hp_geometry_deep(arena, g, &layout, 1, 0, g->n_layer, 1, halo, 0);
         assert_int_equal(count_exchanges(g, geo), (length + halo - 1) / halo - 1);
         hp_arena_free(arena);
     }
@@ -208,7 +208,7 @@ static void redundant_rows_of_a_chain_follow_the_closed_form(void **state) {
         const int length = roll(&d, 1, 9), h = roll(&d, 1, 6), strips = roll(&d, 2, 5);
         const hp_graph *g = chain(arena, &d, length, strips * 6 + roll(&d, 0, 9), 5);
         const hp_layout layout = {strips, 1, 1, 1, 1, 1};
-        const hp_geometry *geo = hp_geometry_new(arena, g, &layout, 1, 0, g->n_layer, 1, h);
+        const hp_geometry *geo = hp_geometry_deep(arena, g, &layout, 1, 0, g->n_layer, 1, h, 0);
         const int full = (length - 1) / h, rest = length - full * h;
         assert_int_equal(redundant_rows(g, geo), (strips - 1) * (full * h * (h - 1) + rest * (rest - 1)));
         hp_arena_free(arena);
@@ -228,7 +228,7 @@ static void what_is_read_whole_is_not_computed_twice(void **state) {
         hp_build_conv(&b, hp_build_adaptpool(&b, x, "pool", 8, 8), "b", 4, (hp_window){.k = 3, .pad = 1});
         if (hp_builder_finish(&b, &g) != HP_OK) fail_msg("%s", err.text);
         const hp_layout layout = {2, 2, 1, 1, 1, 1};
-        const hp_geometry *geo = hp_geometry_new(arena, g, &layout, 1, 0, g->n_layer, 1, halo);
+        const hp_geometry *geo = hp_geometry_deep(arena, g, &layout, 1, 0, g->n_layer, 1, halo, 0);
         for (int p = 0; p < 4; p++)
             assert_true(hp_box_equal(hp_geometry_have(geo, g, p, x), hp_geometry_own(geo, g, p, x)));
     }
@@ -263,7 +263,7 @@ static hp_graph *blocks(hp_arena *arena, int n, bool before, int strided, int h)
 
 static const hp_geometry *three_strips(hp_arena *arena, const hp_graph *g, int halo) {
     const hp_layout strips = {3, 1, 1, 1, 1, 1};
-    return hp_geometry_new(arena, g, &strips, 1, g->unit_first[1], g->n_layer, 1, halo);
+    return hp_geometry_deep(arena, g, &strips, 1, g->unit_first[1], g->n_layer, 1, halo, 0);
 }
 
 /* How far the first convolution of the middle strip reads into its neighbours, on the side where it is more;

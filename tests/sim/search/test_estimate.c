@@ -4,6 +4,7 @@
 #include "plan/memory/memory_device.h"
 #include "sim/memory/eager.h"
 #include "sim/search/predict.h"
+#include "tests/support/plan/built/whole_shape.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/law_cases.h"
 #include "plan/lower/lower.h"
@@ -204,7 +205,7 @@ static void one_rank_holds_what_the_graph_says(void **state) {
         must(hp_eval_estimate(w.e, &s, &out, &err), &err);
         double constants = 0;
         for (int l = 1; l < w.g->n_layer; l++) {
-            const hp_shape shape = hp_shape_of(w.g, l, 1);
+            const hp_shape shape = whole_shape(w.g, l, 1);
             constants += (double)hp_infer_pack_bytes(w.g, l, &shape, HP_F32);
         }
         const double live = (double)hp_graph_live_bytes(w.g), have = out.memory_bytes - constants;

@@ -12,5 +12,5 @@ static hp_box whole_map(const hp_dataset *d) {
 hp_status read_sample(hp_dataset *d, int64_t i, float *x, int32_t *label, hp_error *err) {
     const hp_box image = whole_image(d), map = whole_map(d);
     if (label) HP_TRY(hp_dataset_labels(d, i, &map, label, err));
-    return x ? hp_dataset_pixels(d, i, &image, x, err) : HP_OK;
+    return x ? hp_dataset_read(d, i, &image, HP_F32, x, err) : HP_OK;
 }

@@ -1,5 +1,6 @@
 /* random_deployed.c - random networks with the operators that only inference has (resizing, products, scales, softmax, gates of a pooled vector, grouped transposed convolutions) and with tensors that are read twice, later again, or across the whole network. */
 #include "tests/support/plan/random_deployed.h"
+#include "tests/support/plan/built/append_layers.h"
 
 #include "networks/nets/net_act.h"
 
@@ -32,7 +33,7 @@ static int block_gate(hp_builder *b, dice *d, int x) {
 }
 
 static int block_scale(hp_builder *b, dice *d, int x) {
-    return maybe_act(b, d, hp_build_scale(b, x, "scale", coin(d)), "act");
+    return maybe_act(b, d, append_scale(b, x, "scale", coin(d)), "act");
 }
 
 /* An inverted residual. */
@@ -62,7 +63,7 @@ static int block_transposed(hp_builder *b, dice *d, int x) {
                            .dil_w = dilation,
                            .groups = groups,
                            .n_param = roll(d, 1, 2)};
-    return hp_build_conv_as(b, x, "up", groups * roll(d, 1, 3), &like);
+    return append_conv_as(b, x, "up", groups * roll(d, 1, 3), &like);
 }
 
 /* Sums that no convolution takes over, of maps with and without a halo after them. */
@@ -116,7 +117,7 @@ static int block_image(hp_builder *b, dice *d, int x) {
 
 static int block_softmax(hp_builder *b, dice *d, int x) {
     (void)d;
-    return hp_build_mul(b, x, hp_build_softmax(b, x, "softmax"), "mul");
+    return hp_build_mul(b, x, append_softmax(b, x, "softmax"), "mul");
 }
 
 static int block_down(hp_builder *b, dice *d, int x) {
@@ -149,7 +150,7 @@ static void random_end(hp_builder *b, dice *d, int x) {
     if (end < 5) x = hp_build_conv(b, x, "map", b->g->classes, (hp_window){k, 1, k / 2, 1, true});
     if (end == 3)
         x = hp_build_resize(b, x, "full", b->g->image_h, b->g->image_w, HP_BILINEAR, HP_CORNERS_HALF_PIXEL);
-    if (end == 4) x = hp_build_softmax(b, x, "softmax");
+    if (end == 4) x = append_softmax(b, x, "softmax");
     if (end == 5 && tensor_of(b, x)->c != b->g->classes)
         hp_build_conv(b, x, "map", b->g->classes, (hp_window){1, 1, 0, 1, true});
     else if (end == 5)

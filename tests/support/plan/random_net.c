@@ -1,5 +1,6 @@
 /* random_net.c - random small networks with skips, branches, strides, pools and channel counts of every kind, and random strategies for them. */
 #include "tests/support/plan/random_net.h"
+#include "tests/support/plan/built/append_layers.h"
 
 #include "plan/codec/codecs.h"
 #include "networks/nets/net_act.h"
@@ -45,7 +46,7 @@ int random_block(hp_builder *b, dice *d, int x) {
         return hp_build_mul(b, x, coin(d) ? x : hp_build_conv(b, x, "gate", c, (hp_window){3, 1, 1, 1, true}),
                             "mul");
     case 10:
-        return hp_build_prelu(b, x, "prelu", coin(d));
+        return append_prelu(b, x, "prelu", coin(d));
     case 0: { /* residual, batch norm fused with the addition */
         int y = hp_build_conv(b, x, "a", c, (hp_window){3, 1, 1, 1, false});
         y = hp_build_act(b, hp_build_bn(b, y, "na"), "ra", HP_ACT_RELU);

@@ -1,11 +1,12 @@
 /* random_tokens.c - random small transformers, and networks of gathers, reductions and group norms; see random_tokens.h. */
 #include "tests/support/plan/random_tokens.h"
+#include "tests/support/plan/built/append_layers.h"
 
 #include "networks/graph/graph_gather.h"
 #include "networks/nets/net_act.h"
 
 static int normed(hp_builder *b, dice *d, int x) {
-    return coin(d) ? hp_build_layernorm(b, x, "norm") : hp_build_rmsnorm(b, x, "norm");
+    return coin(d) ? hp_build_layernorm(b, x, "norm") : append_rmsnorm(b, x, "norm");
 }
 
 static hp_heads draw_heads(dice *d, const hp_tensor *t) {
@@ -179,9 +180,9 @@ static int gathered(hp_builder *b, dice *d, int x) {
 
 /* Statistics of channels, and of the whole map. */
 static int measured(hp_builder *b, dice *d, int x) {
-    if (roll(d, 0, 2)) return hp_build_groupnorm(b, x, "gn", divisor(d, b->g->tensor[x].c));
-    const int mean = hp_build_reduce(b, x, "mean", HP_CHANNELS_MEAN),
-              most = hp_build_reduce(b, x, "most", HP_CHANNELS_MAX);
+    if (roll(d, 0, 2)) return append_groupnorm(b, x, "gn", divisor(d, b->g->tensor[x].c));
+    const int mean = append_reduce(b, x, "mean", HP_CHANNELS_MEAN),
+              most = append_reduce(b, x, "most", HP_CHANNELS_MAX);
     return hp_build_concat_all(b, (const int[3]){x, mean, most}, 3, "cbam");
 }
 

@@ -6,6 +6,7 @@
  * in N, whatever the tier; HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
 #include "networks/graph/acts.h"
 #include "plan/memory/memory_device.h"
+#include "tests/support/plan/built/whole_shape.h"
 #include "tests/support/dnn/described_dnn.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -90,7 +91,7 @@ typedef struct planned {
 } planned;
 
 static void add_distinct(planned *all, int *n, const hp_graph *g, int layer) {
-    const hp_shape s = hp_shape_of(g, layer, BATCH);
+    const hp_shape s = whole_shape(g, layer, BATCH);
     const hp_dnn_conv c = conv_of(g, layer);
     const bool learns = g->tensor[g->layer[layer].in[0]].producer != 0;
     for (int i = 0; i < *n; i++) {

@@ -8,6 +8,7 @@
 
 #include "exec/data/dataset/loader.h"
 #include "base/rng.h"
+#include "tests/support/exec/read_image.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
@@ -59,7 +60,7 @@ static hp_dataset *open_ok(const hp_data_options *o) {
 static void same_pixels(hp_dataset *d, int64_t index, const hp_box *box, const float *whole) {
     hp_error err = {0};
     float *part = malloc((size_t)hp_box_elems(box) * sizeof *part + 1);
-    if (hp_dataset_pixels(d, index, box, part, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_dataset_read(d, index, box, HP_F32, part, &err) != HP_OK) fail_msg("%s", err.text);
     const float *at = part;
     for (int y = box->lo[HP_AXIS_H]; y < box->hi[HP_AXIS_H]; y++)
         for (int x = box->lo[HP_AXIS_W]; x < box->hi[HP_AXIS_W]; x++)
@@ -158,7 +159,8 @@ static void check_part(hp_loader *l, const hp_program *p, const hp_box *whole, c
     void *x = malloc(n * sizeof(double) + 1);
     int32_t *labels = malloc((size_t)hp_box_elems(&map) * sizeof *labels + 1);
     hp_error err = {0};
-    if (hp_loader_read(l, 5, 1, x, &box, labels, &map, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_loader_read(l, 5, 1, x, (hp_dtype)p->dtype, &box, labels, &map, &err) != HP_OK)
+        fail_msg("%s", err.text);
     for (int i = box.lo[0]; i < box.hi[0]; i++)
         for (int y = box.lo[1]; y < box.hi[1]; y++)
             for (int k = box.lo[2]; k < box.hi[2]; k++)
@@ -191,7 +193,7 @@ static void check_grid(hp_dataset *d, hp_dtype dtype, const hp_layout *layout) {
     double *want = malloc(n * sizeof *want);
     int32_t *labels = malloc((size_t)hp_box_elems(&map) * sizeof *labels);
     int *counts = calloc(n, sizeof *counts);
-    assert_int_equal(hp_loader_read(a, 5, 1, x, &whole, labels, &map, NULL), HP_OK);
+    assert_int_equal(hp_loader_read(a, 5, 1, x, HP_F32, &whole, labels, &map, NULL), HP_OK);
     for (size_t i = 0; i < n; i++) want[i] = (double)x[i];
     for (int part = 0; part < hp_layout_parts(layout); part++)
         check_part(b, &p, &whole, want, labels, layout, part, counts);
@@ -222,14 +224,14 @@ static void parts_of_every_grid_are_the_batch(void **state) {
 static void windows_of(const char *path, int c) {
     hp_image whole = {0}, part = {0};
     hp_error err = {0};
-    if (hp_image_read(path, NULL, &whole, &err) != HP_OK) fail_msg("%s", err.text);
-    assert_int_equal(hp_image_head(path, &part, NULL), HP_OK);
+    if (read_window(path, NULL, &whole, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_int_equal(read_head(path, &part, NULL), HP_OK);
     assert_true(part.h == H && part.w == W && part.c == c && part.capacity == 0);
     for (uint64_t k = 0; k < 60; k++) {
         const hp_box b = any_box(k, H, W, 1);
         const hp_crop w = {b.lo[1], b.lo[2], b.hi[1], b.hi[2]};
         const size_t pixel = hp_pixel_bytes(c, whole.type), row = (size_t)hp_crop_columns(&w) * pixel;
-        if (hp_image_read(path, &w, &part, &err) != HP_OK) fail_msg("%s", err.text);
+        if (read_window(path, &w, &part, &err) != HP_OK) fail_msg("%s", err.text);
         for (int y = w.y0; y < w.y1; y++)
             assert_memory_equal(part.px + (size_t)(y - w.y0) * row, whole.px + (size_t)(y * W + w.x0) * pixel,
                                 row);
@@ -267,7 +269,7 @@ static void a_tiff_stored_upside_down_is_turned_round(void **state) {
     TIFFClose(t);
     windows_of(scratch_path("x.tif"), 3);
     hp_image image = {0};
-    assert_int_equal(hp_image_read(scratch_path("x.tif"), NULL, &image, NULL), HP_OK);
+    assert_int_equal(read_window(scratch_path("x.tif"), NULL, &image, NULL), HP_OK);
     for (int y = 0; y < H; y++) assert_memory_equal(image.px + y * W * 3, px + (H - 1 - y) * W * 3, W * 3);
     hp_image_free(&image);
 }
@@ -278,15 +280,17 @@ static void a_tile_of_an_image_too_large_to_hold_is_read(void **state) {
     enum { SIDE = 20000, ROWS = 16 };
     const char *path = scratch_path("large.png");
     make_png_blank(path, SIDE, SIDE);
-    hp_image image = {0};
     hp_error err = {0};
+    hp_reader *r;
+    hp_pixels view;
     const hp_crop tile = {SIDE - ROWS, 1000, SIDE, 1100};
-    assert_int_equal(hp_image_read(path, NULL, &image, &err), HP_EDATA);
+    assert_int_equal(hp_reader_open(path, NULL, &r, NULL), HP_OK);
+    assert_int_equal(hp_reader_window(r, NULL, &view, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "take more tiles"));
-    if (hp_image_read(path, &tile, &image, &err) != HP_OK) fail_msg("%s", err.text);
-    assert_int_equal(image.capacity, ROWS * 100);
-    for (int i = 0; i < ROWS * 100; i++) assert_int_equal(image.px[i], 0);
-    hp_image_free(&image);
+    if (hp_reader_window(r, &tile, &view, &err) != HP_OK) fail_msg("%s", err.text);
+    assert_int_equal(hp_reader_bytes(r), ROWS * 100);
+    for (int i = 0; i < ROWS * 100; i++) assert_int_equal(view.px[i], 0);
+    hp_reader_close(r);
 }
 
 int main(void) {

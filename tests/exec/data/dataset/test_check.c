@@ -100,7 +100,7 @@ static void read_all(hp_dataset *d, bool eval, int32_t threads, uint8_t *pixel, 
     assert_int_equal(hp_loader_steps(l), FILES / BATCH);
     for (int step = 0; step < FILES / BATCH; step++) {
         uint8_t x[BATCH][S * S];
-        if (hp_loader_read_typed(l, step, 0, x, HP_U8, &images, label + step * BATCH, &labels, &err) != HP_OK)
+        if (hp_loader_read(l, step, 0, x, HP_U8, &images, label + step * BATCH, &labels, &err) != HP_OK)
             fail_msg("%s", err.text);
         for (int i = 0; i < BATCH; i++) {
             pixel[step * BATCH + i] = x[i][0];

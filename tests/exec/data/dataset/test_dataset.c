@@ -324,9 +324,10 @@ static void gather(hp_dataset *d, const hp_program *p, int64_t step, bool eval, 
         for (int m = 0; m < p->micro; m++) {
             const int part = r * p->micro + m;
             int32_t *const to = labels + part * p->micro_batch;
-            assert_int_equal(
-                hp_loader_read(l, step, m, (char *)x + (size_t)part * bytes, &box, NULL, NULL, NULL), HP_OK);
-            assert_int_equal(hp_loader_read(l, step, m, NULL, NULL, to, &rows, NULL), HP_OK);
+            assert_int_equal(hp_loader_read(l, step, m, (char *)x + (size_t)part * bytes, (hp_dtype)p->dtype,
+                                            &box, NULL, NULL, NULL),
+                             HP_OK);
+            assert_int_equal(hp_loader_read(l, step, m, NULL, HP_F32, NULL, to, &rows, NULL), HP_OK);
         }
         hp_loader_close(l);
     }

@@ -3,11 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <cmocka.h>
 
 #include <zlib.h>
 
+#include "tests/support/exec/read_image.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
@@ -25,7 +25,7 @@ static void fill(uint8_t *px, int c) {
 static hp_image read_ok(const char *path) {
     hp_error err = {0};
     hp_image image = {0};
-    if (hp_image_read(path, NULL, &image, &err) != HP_OK) fail_msg("%s", err.text);
+    if (read_window(path, NULL, &image, &err) != HP_OK) fail_msg("%s", err.text);
     assert_int_equal(image.h, H);
     assert_int_equal(image.w, W);
     return image;
@@ -81,7 +81,7 @@ static void jpeg_reads_back_closely(void **state) {
 static void refused(const char *path, const char *word) {
     hp_error err = {0};
     hp_image image = {0};
-    assert_int_equal(hp_image_read(path, NULL, &image, &err), HP_EDATA);
+    assert_int_equal(read_window(path, NULL, &image, &err), HP_EDATA);
     if (!strstr(err.text, path) || !strstr(err.text, word))
         fail_msg("'%s' or its name not in: %s", word, err.text);
     hp_image_free(&image);
@@ -121,7 +121,7 @@ static void every_flipped_byte_is_survived(void **state) {
             bytes[k] ^= 0xff;
             hp_error err = {0};
             hp_image image = {0};
-            const hp_status s = hp_image_read(scratch_write("flip", bytes, n), NULL, &image, &err);
+            const hp_status s = read_window(scratch_write("flip", bytes, n), NULL, &image, &err);
             assert_true(s == HP_OK || (s == HP_EDATA && err.text[0]));
             hp_image_free(&image);
             bytes[k] ^= 0xff;
@@ -156,7 +156,7 @@ static void resized(const uint8_t *px, int h, int w, int c, int full_h, int full
     const hp_pixels source = {h, w, c, {0, 0, h, w}, px};
     const hp_resize fit = {h, w, full_h, full_w, to_h, to_w};
     const hp_crop all = {0, 0, to_h, to_w};
-    assert_int_equal(hp_image_resize(&fit, &source, &all, out, NULL), HP_OK);
+    assert_int_equal(resize_pixels(&fit, &source, &all, out, NULL), HP_OK);
 }
 
 /* The weights sum to one, so constants stay; at equal size every weight but one is zero, so everything stays.
@@ -433,12 +433,12 @@ static void resizing_keeps_the_samples_type(void **state) {
     const hp_resize fit = {2, 1, 4, 1, 4, 1};
     const hp_crop all = {0, 0, 4, 1};
     hp_pixels p = {2, 1, 1, {0, 0, 2, 1}, (const uint8_t *)wide, HP_SAMPLE_U16};
-    assert_int_equal(hp_image_resize(&fit, &p, &all, &out, NULL), HP_OK);
+    assert_int_equal(resize_pixels(&fit, &p, &all, &out, NULL), HP_OK);
     const uint16_t *w = (const uint16_t *)(const void *)out.px;
     assert_true(w[0] == 1000 && w[1] == (3 * 1000 + 65535 + 2) / 4 && w[2] == (1000 + 3 * 65535 + 2) / 4 &&
                 w[3] == 65535);
     p.px = (const uint8_t *)real, p.type = HP_SAMPLE_F32;
-    assert_int_equal(hp_image_resize(&fit, &p, &all, &out, NULL), HP_OK);
+    assert_int_equal(resize_pixels(&fit, &p, &all, &out, NULL), HP_OK);
     const float *r = (const float *)(const void *)out.px;
     assert_true(r[0] == -1e6f && r[1] == 0.75f * -1e6f + 0.25f * 3 && r[3] == 3);
     hp_image_free(&out);

@@ -168,7 +168,7 @@ static void evaluation_ignores_what_is_no_sample(void **state) {
     float x[2 * 5 * W * 3];
     const hp_box box = {{0, 3, 0, 0}, {2, 8, W, 3}}, map = {{0, 3, 0, 0}, {2, 8, W, 1}};
     assert_int_equal(hp_loader_open(&lo, &l, NULL), HP_OK);
-    assert_int_equal(hp_loader_read(l, 0, 0, x, &box, labels, &map, NULL), HP_OK);
+    assert_int_equal(hp_loader_read(l, 0, 0, x, HP_F32, &box, labels, &map, NULL), HP_OK);
     for (int i = 0; i < 2 * 5 * W; i++) assert_int_equal(labels[i], i < 5 * W ? 0 : -1);
     for (int i = 5 * W * 3; i < 2 * 5 * W * 3; i++) assert_true(x[i] == 0.0f);
     hp_loader_close(l);

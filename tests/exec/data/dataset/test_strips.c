@@ -8,6 +8,7 @@
 
 #include "exec/data/dataset/loader.h"
 #include "base/rng.h"
+#include "tests/support/exec/read_image.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
@@ -54,14 +55,13 @@ static void the_files_of_a_batch_are_each_read_once(void **state) {
     assert_int_equal(hp_loader_open(&(hp_loader_options){d, &p, 0, false, true, 0}, &l, NULL), HP_OK);
     for (int i = 0; i < 2; i++) {
         const hp_box box = whole_image(before);
-        assert_int_equal(hp_dataset_bytes(before, i, &box, whole[i], NULL), HP_OK);
+        assert_int_equal(hp_dataset_read(before, i, &box, HP_U8, whole[i], NULL), HP_OK);
     }
     for (int32_t y = 0; y + 10 < H; y += 20) {
         const hp_box box = {{0, y, 0, 0}, {2, y + 30 < H ? y + 30 : H, W, 3}};
         const size_t n = (size_t)hp_box_len(&box, HP_AXIS_H) * W * 3;
         hp_error err = {0};
-        if (hp_loader_read_typed(l, 0, 0, got, HP_U8, &box, NULL, NULL, &err) != HP_OK)
-            fail_msg("%s", err.text);
+        if (hp_loader_read(l, 0, 0, got, HP_U8, &box, NULL, NULL, &err) != HP_OK) fail_msg("%s", err.text);
         for (int i = 0; i < 2; i++) {
             assert_memory_equal(got + (size_t)i * n, whole[i] + (size_t)y * W * 3, n);
             if (y == 0) scratch_put(scratch_path(names[i]), 0, whole[0], 64);
@@ -118,15 +118,15 @@ static void a_large_image_is_shrunk_strip_by_strip(void **state) {
     const hp_resize fit = {SIDE, SIDE, TO, TO, TO, TO};
     for (int32_t y = 0; y < TO; y++) { /* row by row: no row takes more than a band */
         const hp_crop row = {y, 0, y + 1, TO};
-        assert_int_equal(hp_image_resize(&fit, &source, &row, &want, NULL), HP_OK);
+        assert_int_equal(resize_pixels(&fit, &source, &row, &want, NULL), HP_OK);
         memcpy(whole + (size_t)y * TO * 3, want.px, TO * 3);
     }
     const hp_crop all = {0, 0, TO, TO};
-    assert_int_equal(hp_image_resize(&fit, &source, &all, &want, NULL), HP_OK);
+    assert_int_equal(resize_pixels(&fit, &source, &all, &want, NULL), HP_OK);
     assert_memory_equal(want.px, whole, TO * TO * 3);
     for (int32_t y = 0; y < TO; y += 33) {
         const hp_box box = {{0, y, 0, 0}, {1, y + 40 < TO ? y + 40 : TO, TO, 3}};
-        assert_int_equal(hp_dataset_bytes(d, 0, &box, part, NULL), HP_OK);
+        assert_int_equal(hp_dataset_read(d, 0, &box, HP_U8, part, NULL), HP_OK);
         assert_memory_equal(part, whole + (size_t)y * TO * 3, (size_t)hp_box_elems(&box));
     }
     hp_dataset_close(d);

@@ -56,7 +56,7 @@ static void bytes_of(hp_dataset *d, int64_t index, uint8_t *out) {
     float x[S];
     int32_t label[S];
     hp_error err;
-    assert_int_equal(hp_dataset_pixels(d, index, &all, x, &err), HP_OK);
+    assert_int_equal(hp_dataset_read(d, index, &all, HP_F32, x, &err), HP_OK);
     assert_int_equal(hp_dataset_labels(d, index, &all, label, &err), HP_OK);
     for (int i = 0; i < S; i++) {
         assert_true(x[i] >= 0 && x[i] <= 255 && x[i] == (float)(uint8_t)x[i]);

@@ -180,8 +180,8 @@ static answer call(team *t, const hp_program *p, uint64_t k) {
     const bool has_x = draw(k, 21, 5) != 0, has_labels = !has_x || draw(k, 22, 3) != 0;
     memset(a.x, 0x5a, a.x_bytes);
     memset(a.labels, 0x5a, a.label_bytes);
-    a.status = hp_loader_read_typed(t->loader, draw(k, 23, 5), draw(k, 24, p->micro), has_x ? a.x : NULL,
-                                    dtype, &box, has_labels ? a.labels : NULL, &map, &a.err);
+    a.status = hp_loader_read(t->loader, draw(k, 23, 5), draw(k, 24, p->micro), has_x ? a.x : NULL, dtype,
+                              &box, has_labels ? a.labels : NULL, &map, &a.err);
     return a;
 }
 
@@ -267,9 +267,9 @@ static void the_first_error_is_that_of_the_lowest_sample(void **state) {
     const hp_box one = whole_image(d), all = {{0}, {FILES, o.image_h, o.image_w, o.image_c}};
     float *x = malloc((size_t)hp_box_elems(&all) * sizeof *x);
     int64_t bad = 0;
-    while (hp_dataset_pixels(d, bad, &one, x, &alone) == HP_OK) bad++;
+    while (hp_dataset_read(d, bad, &one, HP_F32, x, &alone) == HP_OK) bad++;
     for (int again = 0; again < 50; again++) {
-        assert_int_equal(hp_loader_read(l, 0, 0, x, &all, NULL, NULL, &err), HP_EDATA);
+        assert_int_equal(hp_loader_read(l, 0, 0, x, HP_F32, &all, NULL, NULL, &err), HP_EDATA);
         assert_string_equal(err.text, alone.text);
     }
     free(x);
@@ -310,7 +310,7 @@ static void threads_beat_and_share_the_limit_of_open_files(void **state) {
         float *x = malloc((size_t)hp_box_elems(&box) * sizeof *x);
         const int before = open_files();
         for (int step = 0; step < 3; step++) {
-            assert_int_equal(hp_loader_read(t.loader, step, 0, x, &box, NULL, NULL, &err), HP_OK);
+            assert_int_equal(hp_loader_read(t.loader, step, 0, x, HP_F32, &box, NULL, NULL, &err), HP_OK);
             if (step == 0) beats[k] = atomic_load(&t.beats);
         }
         assert_true(open_files() - before <= HP_POOL_READERS + threads);
@@ -335,7 +335,7 @@ static void numbers_of_16_bits_are_the_rounded_ones(void **state) {
         const int64_t n = hp_box_elems(&box);
         float x[n];
         uint16_t narrow[n];
-        assert_int_equal(hp_dataset_pixels(d, (int64_t)k, &box, x, NULL), HP_OK);
+        assert_int_equal(hp_dataset_read(d, (int64_t)k, &box, HP_F32, x, NULL), HP_OK);
         assert_int_equal(hp_dataset_read(d, (int64_t)k, &box, HP_BF16, narrow, NULL), HP_OK);
         for (int64_t i = 0; i < n; i++) assert_int_equal(narrow[i], to_bf16(x[i]));
         assert_int_equal(hp_dataset_read(d, (int64_t)k, &box, HP_F16, narrow, NULL), HP_OK);
@@ -370,8 +370,7 @@ static void rows_of_a_large_image_are_shared_by_threads(void **state) {
             assert_int_equal(hp_loader_open(&lo, &l, NULL), HP_OK);
             x[i] = malloc(bytes);
             memset(x[i], i, bytes);
-            assert_int_equal(hp_loader_read_typed(l, (int64_t)k, 1, x[i], dtype, &box, NULL, NULL, NULL),
-                             HP_OK);
+            assert_int_equal(hp_loader_read(l, (int64_t)k, 1, x[i], dtype, &box, NULL, NULL, NULL), HP_OK);
             assert_memory_equal(x[i], x[0], bytes);
             hp_loader_close(l);
             hp_dataset_close(d);

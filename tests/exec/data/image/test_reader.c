@@ -8,6 +8,7 @@
 
 #include "exec/data/image/reader.h"
 #include "base/rng.h"
+#include "tests/support/exec/read_image.h"
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 
@@ -47,7 +48,7 @@ static void holds(hp_reader *r, const hp_crop *w, const uint8_t *whole) {
 static void walk(const char *path, int c) {
     hp_image whole = {0};
     hp_error err = {0};
-    if (hp_image_read(path, NULL, &whole, &err) != HP_OK) fail_msg("%s", err.text);
+    if (read_window(path, NULL, &whole, &err) != HP_OK) fail_msg("%s", err.text);
     assert_true(whole.h == H && whole.w == W && whole.c == c);
     hp_reader *r = open_ok(path);
     hp_crop w = {0, 0, 30, W};
@@ -105,7 +106,7 @@ static void reads_on_without_its_head(const char *path) {
     hp_image whole = {0};
     hp_error err = {0};
     hp_pixels view;
-    assert_int_equal(hp_image_read(path, NULL, &whole, NULL), HP_OK);
+    assert_int_equal(read_window(path, NULL, &whole, NULL), HP_OK);
     hp_reader *r = open_ok(path);
     const hp_crop first = strip(0);
     holds(r, &first, whole.px);

@@ -185,7 +185,7 @@ static void sample_is_its_window(hp_dataset *d, int32_t k) {
     hp_error err = {0};
     const hp_crop w = hp_patches_window(hp_dataset_patches(d), k);
     int32_t label = 0;
-    if (hp_dataset_bytes(d, k, &box, got, &err) != HP_OK) fail_msg("%s", err.text);
+    if (hp_dataset_read(d, k, &box, HP_U8, got, &err) != HP_OK) fail_msg("%s", err.text);
     for (int y = 0; y < 64; y++)
         assert_memory_equal(got + y * 64 * 3, px + ((w.y0 + y) * W + w.x0) * 3, 64 * 3);
     assert_int_equal(hp_dataset_labels(d, k, &box, &label, NULL), HP_OK);

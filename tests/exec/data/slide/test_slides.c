@@ -128,7 +128,7 @@ static void a_slide_is_data_by_its_name_or_with_a_level(void **state) {
     const hp_box box = {{0, 3, 5, 0}, {1, 100, 120, 3}};
     static uint8_t got[97 * 115 * 3];
     hp_pixels view;
-    assert_int_equal(hp_dataset_bytes(d, 0, &box, got, NULL), HP_OK);
+    assert_int_equal(hp_dataset_read(d, 0, &box, HP_U8, got, NULL), HP_OK);
     assert_int_equal(hp_reader_window(r, &w, &view, NULL), HP_OK);
     assert_memory_equal(got, view.px, sizeof got);
     hp_reader_close(r);

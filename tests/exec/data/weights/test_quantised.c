@@ -112,13 +112,21 @@ static void files_hold_what_they_were_written_from(void **state) {
     }
 }
 
+static hp_status info_read(hp_arena *a, const char *path, hp_quantised_info *read, hp_error *err) {
+    hp_safetensors *st;
+    HP_TRY(hp_safetensors_open(path, &st, err));
+    const hp_status s = hp_quantised_info_of(a, path, st, read, err);
+    hp_safetensors_close(st);
+    return s;
+}
+
 static void metadata_come_back(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
     const hp_graph *g = source_graph(a, "cnn", 28, HP_PREC_INT8);
     hp_constants *c = calibrated(g);
     hp_quantised_info got;
-    assert_int_equal(hp_quantised_info_read(a, write_file(c, "q"), &got, NULL), HP_OK);
+    assert_int_equal(info_read(a, write_file(c, "q"), &got, NULL), HP_OK);
     assert_string_equal(got.net, info.net);
     assert_string_equal(got.observer, info.observer);
     assert_string_equal(got.float_layers, info.float_layers);
@@ -218,13 +226,13 @@ static void bad_metadata_are_refused(void **state) {
                {5, "99999999999999999999"}};
     hp_arena *a = hp_arena_new();
     hp_quantised_info got;
-    assert_int_equal(hp_quantised_info_read(a, noted(good, N), &got, NULL), HP_OK);
+    assert_int_equal(info_read(a, noted(good, N), &got, NULL), HP_OK);
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         hp_st_note note[N];
         hp_error err = {0};
         memcpy(note, good, sizeof note);
         note[bad[k].i].text = bad[k].text;
-        if (hp_quantised_info_read(a, noted(note, N), &got, &err) != HP_EDATA)
+        if (info_read(a, noted(note, N), &got, &err) != HP_EDATA)
             fail_msg("%s '%s' was taken", note[bad[k].i].key, bad[k].text);
         assert_non_null(strstr(err.text, note[bad[k].i].key));
     }
@@ -232,8 +240,7 @@ static void bad_metadata_are_refused(void **state) {
         hp_st_note note[N];
         memcpy(note, good, sizeof note);
         note[missing] = note[N - 1];
-        assert_int_equal(hp_quantised_info_read(a, noted(note, N - (missing == N - 1)), &got, NULL),
-                         HP_EDATA);
+        assert_int_equal(info_read(a, noted(note, N - (missing == N - 1)), &got, NULL), HP_EDATA);
     }
     hp_arena_free(a);
 }
