@@ -35,9 +35,9 @@ static hp_status print(json_t *answer, int ranks, hp_error *err) {
 hp_status hp_check_speed(const hp_exec_options *options, const hp_yard_waiter *w, hp_error *err) {
     hp_bound_cores bound;
     json_t *answer = NULL;
-    HP_TRY(hp_bind_rank(w->comm, (int)options->threads, options->bind, &bound, err));
+    HP_TRY(hp_bind_rank(w->comm, (int)options->threads, options->machine.bind, &bound, err));
     hp_yard_survey *survey = hp_yard_survey_open(w);
-    hp_status s = sample(survey, w, options->seconds, err);
+    hp_status s = sample(survey, w, options->speed.seconds, err);
     if (s == HP_OK) s = hp_yard_survey_answer(survey, &answer, err);
     if (s == HP_OK && answer) s = print(answer, w->comm->size, err);
     json_decref(answer);

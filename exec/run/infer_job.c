@@ -21,12 +21,12 @@ static void pixels_of(const hp_data_options *d, int channels, hp_constants_optio
 }
 
 static bool is_synthetic(const hp_exec_options *o) {
-    return !o->input && strcmp(o->data, "synthetic") == 0;
+    return !o->data.input && strcmp(o->data.name, "synthetic") == 0;
 }
 
 hp_status hp_job_constants_of(const hp_job *j, const hp_graph *g, hp_constants **c, hp_error *err) {
     hp_constants_options o = {.graph = g, .path = j->options->init, .seed = j->plan.seed};
-    pixels_of(&j->options->pixels, g->image_c, &o);
+    pixels_of(&j->options->data.pixels, g->image_c, &o);
     return hp_constants_open(&o, c, err);
 }
 
@@ -49,12 +49,12 @@ hp_status hp_job_constants(hp_job *j, hp_error *err) {
 static hp_output_spec spec_of(const hp_job *j) {
     const hp_tensor *y = hp_job_logits(j);
     const int64_t all = j->steps * j->plan.batch, known = hp_dataset_count(j->train.data);
-    return (hp_output_spec){.path = j->options->output,
+    return (hp_output_spec){.path = j->options->output.file,
                             .n = is_synthetic(j->options) || all < known ? all : known,
                             .h = y->h,
                             .w = y->w,
                             .c = y->c,
-                            .classes = j->options->argmax};
+                            .classes = j->options->output.argmax};
 }
 
 static hp_status check_wanted(const hp_job *j, hp_error *err) {
@@ -72,7 +72,7 @@ static hp_status create_output(hp_job *j, const hp_output_spec *spec, bool *spea
 
 hp_status hp_job_output_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_job_slide_open(j, speaker, err));
-    if (!j->options->output) return HP_OK;
+    if (!j->options->output.file) return HP_OK;
     HP_TRY(hp_comm_agree(j->comm, check_wanted(j, err), speaker, err));
     const hp_output_spec spec = spec_of(j);
     return create_output(j, &spec, speaker, err);

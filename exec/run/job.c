@@ -75,7 +75,7 @@ static bool has_backend(const hp_program *p, int32_t backend) {
 static const hp_memory_ops *kind_of_memory(const hp_job *j) {
     const bool wanted = has_backend(j->plan.program, HP_BACKEND_SHM) ||
                         (j->options->eval && has_backend(j->plan.eval, HP_BACKEND_SHM));
-    const bool shared = wanted && j->options->ipc && j->comm->size > 1 && j->ops->memory->host;
+    const bool shared = wanted && j->options->machine.ipc && j->comm->size > 1 && j->ops->memory->host;
     return shared ? &hp_memory_shared : j->ops->memory;
 }
 
@@ -179,9 +179,9 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
     hp_comm **messages = j->ops->memory->host ? hp_comm_own_inner(j->comm) : &j->comm;
-    j->comm->reads_device = j->comm->reads_device && j->options->gpu_mpi;
+    j->comm->reads_device = j->comm->reads_device && j->options->machine.gpu_mpi;
     if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, &j->device_memory);
-    if (j->options->ipc)
+    if (j->options->machine.ipc)
         HP_TRY(hp_comm_peer(*messages, &j->device_memory, j->arena, j->arena_bytes, messages, err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
     HP_TRY(hp_plugin_load(j->plan.device, &plugin, err));
@@ -211,8 +211,8 @@ static hp_status open_passes(hp_job *j, hp_error *err) {
         HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
     static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first step */
     j->steps = j->options->steps ? j->options->steps : DEFAULT_STEPS;
-    const bool all =
-        deployed && j->train.loader && (j->options->input || strcmp(j->options->data, "synthetic") != 0);
+    const bool all = deployed && j->train.loader &&
+                     (j->options->data.input || strcmp(j->options->data.name, "synthetic") != 0);
     if (all && !j->options->steps) j->steps = hp_loader_steps(j->train.loader);
     if (j->options->epochs && j->train.loader) HP_TRY(count_epochs(j, err));
     return open_trace(j, err);
@@ -227,14 +227,14 @@ static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error
 /* As --quota says; after the cores were counted, which a quota makes fewer. */
 static hp_status slow_down(hp_job *j, hp_error *err) {
     double processors;
-    if (!j->options->quota) return HP_OK;
-    HP_TRY(hp_quota_parse(j->options->quota, j->comm->rank, j->comm->size, &processors, err));
+    if (!j->options->machine.quota) return HP_OK;
+    HP_TRY(hp_quota_parse(j->options->machine.quota, j->comm->rank, j->comm->size, &processors, err));
     return hp_quota_join(&j->quota, "", processors, err);
 }
 
 /* Only for a trace; every rank has one or none has. Yardsticks would take a quota for a machine that is slow today. */
 static void open_sampler(hp_job *j) {
-    if (!j->timing.ring || !j->options->yardsticks || j->options->quota) return;
+    if (!j->timing.ring || !j->options->machine.yardsticks || j->options->machine.quota) return;
     const hp_sampler_config c = {.comm = j->comm,
                                  .clock = &j->timing.clock,
                                  .ring = j->timing.ring,
@@ -247,7 +247,7 @@ static void open_sampler(hp_job *j) {
 static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n, bool *speaker,
                                   hp_error *err) {
     const hp_broken_options o = {
-        .comm = j->comm, .percent = j->options->broken_percent, .stop = j->stop, .leave = j->leave};
+        .comm = j->comm, .percent = j->options->data.broken_percent, .stop = j->stop, .leave = j->leave};
     if (o.percent < 0 || !pass->loader) return HP_OK;
     return hp_broken_leave_out(&o, pass->loader, n, speaker, err);
 }
@@ -259,7 +259,7 @@ hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
     HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_watch(j, err), speaker, err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
-    const bool bind = j->options->bind && j->ops->memory->host;
+    const bool bind = j->options->machine.bind && j->ops->memory->host;
     HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->bound, err));
     HP_TRY(hp_comm_agree(j->comm, slow_down(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, open_memory(j, err), speaker, err));

@@ -199,7 +199,7 @@ static bool scales(const hp_job *j) {
 hp_status hp_job_nonfinite_open(hp_job *j, hp_error *err) {
     const hp_program *p = j->plan.program;
     j->strange.looks_first = program_has(p, looks_first);
-    if (j->options->skips == 0) return HP_OK;
+    if (j->options->nan.skips == 0) return HP_OK;
     if (p->mode != (int)HP_MODE_TRAIN)
         return hp_fail(err, HP_EPLAN, "--on-nan skip is for training, this plan trains nothing");
     if (!j->strange.looks_first)
@@ -242,13 +242,14 @@ static hp_status skip(hp_job *j, hp_error *err) {
 
 hp_status hp_job_nonfinite_look(hp_job *j, const hp_step *step, double loss, hp_error *err) {
     const bool overflowed = hp_interp_metric(j->train.interp)[HP_METRIC_OVERFLOW] > 0;
-    const bool leaves_out = overflowed && j->options->skips > 0;
+    const bool leaves_out = overflowed && j->options->nan.skips > 0;
     j->strange.skipped = false;
     j->strange.now = overflowed || !isfinite(loss);
     j->strange.gradient = overflowed && isfinite(loss);
     j->strange.first[0] = '\0';
     if (!j->strange.now) j->strange.in_row = 0;
-    if (!j->strange.now || j->plan.program->mode != (int)HP_MODE_TRAIN || j->options->goes_on) return HP_OK;
+    if (!j->strange.now || j->plan.program->mode != (int)HP_MODE_TRAIN || j->options->nan.goes_on)
+        return HP_OK;
     /* what overflows in fp16 is found by halving the scale: no question where */
     if (!scales(j) && !(leaves_out && j->strange.in_row > 0)) {
         HP_TRY(find_first(j, step, overflowed && !j->device_memory.ops->streams, err));
@@ -259,9 +260,9 @@ hp_status hp_job_nonfinite_look(hp_job *j, const hp_step *step, double loss, hp_
 
 hp_status hp_job_nonfinite_judge(const hp_job *j, int64_t done, hp_error *err) {
     const hp_job_strange *s = &j->strange;
-    if (!s->now || scales(j) || j->options->goes_on || j->plan.program->mode != (int)HP_MODE_TRAIN)
+    if (!s->now || scales(j) || j->options->nan.goes_on || j->plan.program->mode != (int)HP_MODE_TRAIN)
         return HP_OK;
-    if (s->skipped && s->in_row < j->options->skips) return HP_OK;
+    if (s->skipped && s->in_row < j->options->nan.skips) return HP_OK;
     if (s->skipped)
         return hp_fail(
             err, HP_EPLAN,

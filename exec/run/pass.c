@@ -37,8 +37,8 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
     bool any = false;
     for (int r = 0; r < pass->program->n_role; r++) any |= has_load_task(&pass->program->role[r]);
     if (!any) return HP_OK;
-    hp_data_options d = j->options->pixels;
-    d.name = j->options->input ? j->options->input : j->options->data;
+    hp_data_options d = j->options->data.pixels;
+    d.name = j->options->data.input ? j->options->data.input : j->options->data.name;
     d.split = split;
     d.image_h = j->plan.image_h, d.image_w = j->plan.image_w, d.image_c = j->plan.graph->image_c;
     d.label_h = hp_job_logits(j)->h, d.label_w = hp_job_logits(j)->w;
@@ -60,7 +60,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
                                  .replica = j->replica,
                                  .seed = j->plan.seed,
                                  .threads = reading_threads(j),
-                                 .shuffle = j->options->shuffle && split == HP_SPLIT_TRAIN,
+                                 .shuffle = j->options->data.shuffle && split == HP_SPLIT_TRAIN,
                                  .eval = split == HP_SPLIT_TEST || j->plan.graph->deployed};
     return hp_loader_open(&l, &pass->loader, err);
 }
@@ -68,7 +68,7 @@ static hp_status open_split(hp_job *j, hp_job_pass *pass, hp_split split, hp_err
 /* Calibration uses training images where there are any. */
 static hp_status open_data(hp_job *j, hp_job_pass *pass, hp_split split, hp_error *err) {
     hp_error ignored = {0};
-    if (j->options->quantise && open_split(j, pass, HP_SPLIT_TRAIN, &ignored) == HP_OK) return HP_OK;
+    if (j->options->quantise.file && open_split(j, pass, HP_SPLIT_TRAIN, &ignored) == HP_OK) return HP_OK;
     return open_split(j, pass, split, err);
 }
 
@@ -104,7 +104,7 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .device = pass->device,
                                 .load = load_samples,
                                 .loader = pass,
-                                .observe = j->options->quantise ? hp_job_observe : NULL,
+                                .observe = j->options->quantise.file ? hp_job_observe : NULL,
                                 .observer = j,
                                 .store = j->sink.file || j->sink.votes ? hp_job_output_write : NULL,
                                 .sink = j,

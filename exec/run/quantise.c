@@ -34,12 +34,12 @@ static hp_status open_observer(quantising *q, hp_error *err) {
     hp_plan other = j->plan;
     if (!j->plan.graph->deployed || j->plan.strategy.prec != HP_PREC_FP32)
         return hp_fail(err, HP_EPLAN, "calibration runs in fp32: hplan simulate --mode infer --prec fp32");
-    q->clip.percentile = j->options->percentile;
-    HP_TRY(find_observer(j->options->observer, &q->clip, err));
+    q->clip.percentile = j->options->quantise.percentile;
+    HP_TRY(find_observer(j->options->quantise.observer, &q->clip, err));
     other.strategy.prec = HP_PREC_INT8;
-    other.float_layers = j->options->float_layers;
+    other.float_layers = j->options->quantise.float_layers;
     const int64_t all = hp_loader_steps(j->train.loader),
-                  wanted = (j->options->images + j->plan.batch - 1) / j->plan.batch;
+                  wanted = (j->options->quantise.images + j->plan.batch - 1) / j->plan.batch;
     q->steps = wanted < all ? wanted : all;
     return hp_plan_graph(j->memory, &other, &q->graph, err);
 }
@@ -96,33 +96,34 @@ static hp_status equalise_channels(quantising *q, hp_error *err) {
 }
 
 static hp_status run_passes(quantising *q, hp_error *err) {
-    if (q->j->options->equalise) HP_TRY(equalise_channels(q, err));
+    if (q->j->options->quantise.equalise) HP_TRY(equalise_channels(q, err));
     HP_TRY(new_observer(q, err));
     HP_TRY(run_pass(q, err));
-    const bool counts = q->clip.kind != HP_OBSERVE_MINMAX || q->j->options->correct;
+    const bool counts = q->clip.kind != HP_OBSERVE_MINMAX || q->j->options->quantise.correct;
     return counts ? run_pass(q, err) : HP_OK;
 }
 
 static hp_status write_file(quantising *q, hp_error *err) {
     const hp_job *j = q->j;
     hp_quantised_info info = {.net = j->plan.net,
-                              .observer = j->options->observer,
+                              .observer = j->options->quantise.observer,
                               .images = q->steps * j->plan.batch,
-                              .float_layers = j->options->float_layers ? j->options->float_layers : ""};
+                              .float_layers =
+                                  j->options->quantise.float_layers ? j->options->quantise.float_layers : ""};
     hp_constants *c = NULL;
     HP_TRY(hp_quantised_source(j->memory, j->options->init, j->plan.seed, &info.source, err));
     HP_TRY(hp_job_constants_of(q->j, q->graph, &c, err));
     if (q->factors.n_layer) hp_factors_apply(&q->factors, j->plan.graph, c);
     hp_observer_quantise(j->observer, &q->clip, c);
-    hp_status s = j->options->correct ? hp_observer_correct(j->observer, c, err) : HP_OK;
+    hp_status s = j->options->quantise.correct ? hp_observer_correct(j->observer, c, err) : HP_OK;
     info.n_mean = j->plan.graph->image_c <= (int32_t)(sizeof info.mean / sizeof *info.mean)
                       ? j->plan.graph->image_c
                       : 1;
     for (int i = 0; i < info.n_mean; i++) {
-        info.mean[i] = j->options->pixels.mean[i];
-        info.std[i] = j->options->pixels.std[i];
+        info.mean[i] = j->options->data.pixels.mean[i];
+        info.std[i] = j->options->data.pixels.std[i];
     }
-    if (s == HP_OK && j->comm->rank == 0) s = hp_quantised_write(j->options->quantise, c, &info, err);
+    if (s == HP_OK && j->comm->rank == 0) s = hp_quantised_write(j->options->quantise.file, c, &info, err);
     hp_constants_close(c);
     return s;
 }

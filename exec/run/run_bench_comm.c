@@ -5,6 +5,6 @@
 
 hp_status hp_run_bench_comm(const hp_exec_options *options, const hp_yard_waiter *w, hp_error *err) {
     hp_bound_cores bound;
-    HP_TRY(hp_bind_rank(w->comm, (int)options->threads, options->bind, &bound, err));
+    HP_TRY(hp_bind_rank(w->comm, (int)options->threads, options->machine.bind, &bound, err));
     return hp_bench_comm(&options->bench, w, bound.crowded, err);
 }

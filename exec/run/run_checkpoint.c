@@ -43,7 +43,7 @@ static hp_manifest describe(const hp_job *j, const char *data_hash) {
         .dtype = hp_st_infos[plan->program->dtype == HP_F64 ? HP_ST_F64 : HP_ST_F32].name,
         .data_hash = data_hash,
         .samples = j->train.data ? hp_dataset_count(j->train.data) : 0,
-        .shuffle = o->shuffle,
+        .shuffle = o->data.shuffle,
         .optimizer = hp_optimizer_of(plan->graph)->name,
         .lr = r->schedule.lr,
         .lr_schedule = hp_arena_strdup(j->memory, hp_lr_text(&r->schedule, j->steps, schedule)),
@@ -54,7 +54,7 @@ static hp_manifest describe(const hp_job *j, const char *data_hash) {
         .weight_decay = r->weight_decay,
         .clip_norm = r->clip_norm,
         .dropout = o->dropout,
-        .data = o->data,
+        .data = o->data.name,
         .layout = layout_of(j),
         .strategy = hp_arena_strdup(j->memory, hp_strategy_text(&plan->strategy, strategy)),
         .ranks = j->comm->size,
@@ -85,14 +85,14 @@ static hp_status check_steps(const hp_job *j, hp_error *err) {
 hp_status hp_job_checkpoint_open(hp_job *j, bool *speaker, hp_error *err) {
     const hp_exec_options *o = j->options;
     const char *data_hash = "";
-    if (!o->checkpoint) return HP_OK;
+    if (!o->checkpoint.dir) return HP_OK;
     HP_TRY(hp_comm_agree(j->comm, check_plan(j, err), speaker, err));
     HP_TRY(hp_comm_agree(j->comm, hash_data(j, &data_hash, err), speaker, err));
-    const hp_checkpoint_config config = {.dir = o->checkpoint,
-                                         .resume = o->resume,
-                                         .every_steps = o->every_steps,
-                                         .every_s = o->every_s,
-                                         .keep = o->keep,
+    const hp_checkpoint_config config = {.dir = o->checkpoint.dir,
+                                         .resume = o->checkpoint.resume,
+                                         .every_steps = o->checkpoint.every_steps,
+                                         .every_s = o->checkpoint.every_s,
+                                         .keep = o->checkpoint.keep,
                                          .comm = j->comm,
                                          .memory = &j->device_memory,
                                          .arena = j->arena,

@@ -66,7 +66,7 @@ static void warn_left_out(const hp_job *job) {
     if (n > 0)
         fprintf(stderr,
                 "note: --data %s: %lld file%s left out, as %s: images are .png, .jpg, .jpeg, .tif, .tiff\n",
-                job->options->data, (long long)n, n == 1 ? " is" : "s are", example);
+                job->options->data.name, (long long)n, n == 1 ? " is" : "s are", example);
 }
 
 /* Weights of a wrapped model: under which names they were found. */
@@ -81,8 +81,8 @@ static void warn_prefix(const hp_job *job) {
 static hp_status run_job(hp_job *job, hp_error *err) {
     warn_prefix(job);
     warn_left_out(job);
-    HP_TRY(job->options->quantise ? hp_job_quantise(job, err) : hp_job_train(job, err));
-    if (job->options->quantise) hp_job_note_images(job);
+    HP_TRY(job->options->quantise.file ? hp_job_quantise(job, err) : hp_job_train(job, err));
+    if (job->options->quantise.file) hp_job_note_images(job);
     if (job->leaves) return HP_OK;
     if (job->options->eval && job->plan.eval)
         HP_TRY(hp_job_eval(job, err)); /* inference's steps are its evaluation */
@@ -120,7 +120,7 @@ static int leave(hp_job *job, hp_error *err) {
     hp_checkpoint_close(job->checkpoint);
     job->checkpoint = NULL;
     hp_fail(err, HP_EREQUEUE, "step %lld is saved in %s: go on from there with --resume",
-            (long long)job->steps, job->options->checkpoint);
+            (long long)job->steps, job->options->checkpoint.dir);
     if (job->comm->rank == 0) print_error(err);
     return HP_EREQUEUE;
 }
@@ -129,7 +129,8 @@ static int leave(hp_job *job, hp_error *err) {
 static hp_status start_decoders(hp_job *job, hp_error *err) {
     const hp_exec_options *o = job->options;
     const hp_decoder_limits limits = hp_decoder_limits_default();
-    if (o->check_speed || o->bench.series || !hp_data_name_has_images(o->input ? o->input : o->data))
+    if (o->speed.check || o->bench.series ||
+        !hp_data_name_has_images(o->data.input ? o->data.input : o->data.name))
         return HP_OK;
     return hp_decoders_start(&limits, &job->decoders, err);
 }
@@ -150,9 +151,9 @@ int main(int argc, char **argv) {
     if (parsed != HP_OK) return print_error(&err);
     hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};
     if (start_decoders(&job, &err) != HP_OK) return print_error(&err);
-    catch_signals(options.checkpoint != NULL);
+    catch_signals(options.checkpoint.dir != NULL);
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
-    if (options.check_speed) return measure(hp_check_speed, &options, job.comm);
+    if (options.speed.check) return measure(hp_check_speed, &options, job.comm);
     if (options.bench.series) return measure(hp_run_bench_comm, &options, job.comm);
     bool speaker = true;
     int code = hp_job_open(&job, &speaker, &err);

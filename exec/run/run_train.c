@@ -170,7 +170,8 @@ static hp_status hash_weights(const hp_job *j, int32_t iter, hp_error *err) {
 void hp_job_note_images(const hp_job *j) {
     char text[512];
     if (j->comm->rank > 0 || !j->train.data || !hp_dataset_describe(j->train.data, text, sizeof text)) return;
-    fprintf(stderr, "note: %s: %s\n", j->options->input ? j->options->input : j->options->data, text);
+    fprintf(stderr, "note: %s: %s\n", j->options->data.input ? j->options->data.input : j->options->data.name,
+            text);
 }
 
 /* Step `done`, and what comes between it and the next. */
@@ -188,7 +189,7 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = NULL;
     const int64_t first = j->begin.step;
     sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
-    if (j->comm->rank == 0 && j->options->broken_percent >= 0)
+    if (j->comm->rank == 0 && j->options->data.broken_percent >= 0)
         sample(j, HP_COUNTER_LEFT_OUT, 0, (double)(j->left_out[0] + j->left_out[1]));
     if (hp_graph_scales_loss(j->plan.graph) && j->scores.loss_scale.value <= 0)
         j->scores.loss_scale = hp_loss_scale_start();
@@ -267,7 +268,7 @@ static void report_images(const hp_job *j, hp_report_final *f) {
     const hp_job_pass *pass = j->plan.graph->deployed ? &j->train : &j->eval;
     const int64_t steps = pass == &j->eval && pass->loader ? hp_loader_steps(pass->loader) : j->steps;
     const int64_t done = steps * pass->program->batch, all = hp_dataset_count(pass->data);
-    const bool endless = !j->options->input && strcmp(j->options->data, "synthetic") == 0;
+    const bool endless = !j->options->data.input && strcmp(j->options->data.name, "synthetic") == 0;
     f->eval_bytes = hp_dataset_is_text(pass->data) ? j->scores.eval_labels : 0;
     f->has_iou = f->has_iou && !f->eval_bytes;
     f->eval_images = endless || done < all ? done : all - j->left_out[pass == &j->eval];
@@ -320,9 +321,9 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .has_iou = scored && j->options->eval && !isnan(j->scores.iou),
                          .iou = j->scores.iou,
                          .loss_scale = j->scores.loss_scale.value,
-                         .skips = j->options->skips > 0,
+                         .skips = j->options->nan.skips > 0,
                          .skipped = j->scores.loss_scale.skipped,
-                         .leaves_out = j->options->broken_percent >= 0,
+                         .leaves_out = j->options->data.broken_percent >= 0,
                          .left_out = j->left_out[0] + j->left_out[1],
                          .ranks = n,
                          .peak_bytes = all,

@@ -9,12 +9,13 @@ static const hp_patches *patches_of(const hp_job *j) {
 }
 
 static hp_output_spec heat_spec(const hp_job *j) {
-    return hp_patches_heat_spec(patches_of(j), j->options->heatmap, j->plan.classes, j->options->argmax);
+    return hp_patches_heat_spec(patches_of(j), j->options->output.heatmap, j->plan.classes,
+                                j->options->output.argmax);
 }
 
 static hp_status check_options(const hp_job *j, hp_error *err) {
     const hp_tensor *y = hp_job_logits(j);
-    if (j->options->heatmap && !patches_of(j))
+    if (j->options->output.heatmap && !patches_of(j))
         return hp_fail(err, HP_EUSAGE, "--heatmap needs --data patches:IMAGE");
     if (patches_of(j) && (int64_t)y->h * y->w > 1)
         return hp_fail(err, HP_EUSAGE, "%s gives a map: run it on the whole image, --input IMAGE",
@@ -27,7 +28,7 @@ hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
     if (!patches_of(j)) return HP_OK;
     j->sink.votes = HP_NEW(j->memory, hp_votes, 1);
     *j->sink.votes = hp_votes_new(j->memory, j->plan.classes);
-    if (!j->options->heatmap) return HP_OK;
+    if (!j->options->output.heatmap) return HP_OK;
     const hp_output_spec spec = heat_spec(j);
     hp_status s =
         j->comm->rank == 0 ? hp_patches_heat_create(patches_of(j), &spec, &j->sink.heat, err) : HP_OK;
