@@ -33,14 +33,14 @@ hp_status hp_job_constants_of(const hp_job *j, const hp_graph *g, hp_constants *
 hp_status hp_job_constants(hp_job *j, hp_error *err) {
     if (j->options->save)
         return hp_fail(err, HP_EUSAGE, "--save is for training: inference does not change the weights");
-    HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->constants, err));
-    if (hp_constants_calibrated(j->constants)) return HP_OK;
+    HP_TRY(hp_job_constants_of(j, j->plan.graph, &j->deployed.constants, err));
+    if (hp_constants_calibrated(j->deployed.constants)) return HP_OK;
     if (!is_synthetic(j->options))
         return hp_fail(
             err, HP_EDATA,
             "int8 needs the scales of every tensor, %s has none: hplan quantize computes them from images",
             j->options->init ? j->options->init : "a network without --init");
-    return hp_calibrate_small(&j->plan, j->constants, err);
+    return hp_calibrate_small(&j->plan, j->deployed.constants, err);
 }
 
 /* --- output --- */
@@ -63,19 +63,19 @@ static hp_status check_wanted(const hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status create_output(hp_job *j, const hp_output_spec *spec, bool *speaker, hp_error *err) {
+static hp_status create_output(hp_job *j, const hp_output_spec *spec, hp_error *err) {
     hp_status s = j->comm->rank == 0 ? hp_output_create(spec, &j->sink.file, err) : HP_OK;
-    HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
+    HP_TRY(hp_job_agree(j, s, err));
     s = j->comm->rank > 0 ? hp_output_join(spec, &j->sink.file, err) : HP_OK;
-    return hp_comm_agree(j->comm, s, speaker, err);
+    return hp_job_agree(j, s, err);
 }
 
-hp_status hp_job_output_open(hp_job *j, bool *speaker, hp_error *err) {
-    HP_TRY(hp_job_slide_open(j, speaker, err));
+hp_status hp_job_output_open(hp_job *j, hp_error *err) {
+    HP_TRY(hp_job_slide_open(j, err));
     if (!j->options->output.file) return HP_OK;
-    HP_TRY(hp_comm_agree(j->comm, check_wanted(j, err), speaker, err));
+    HP_TRY(hp_job_agree(j, check_wanted(j, err), err));
     const hp_output_spec spec = spec_of(j);
-    return create_output(j, &spec, speaker, err);
+    return create_output(j, &spec, err);
 }
 
 static const float *as_float(hp_job *j, const void *data, int64_t n, hp_dtype dtype) {
@@ -109,12 +109,11 @@ hp_status hp_job_output_finish(hp_job *j, hp_error *err) {
     HP_TRY(hp_job_slide_finish(j, err));
     if (!j->sink.file) return HP_OK;
     const hp_output_spec spec = spec_of(j);
-    bool speaker = true;
     hp_status s = hp_output_close(j->sink.file, err);
     j->sink.file = NULL;
-    HP_TRY(hp_comm_agree(j->comm, s, &speaker, err));
+    HP_TRY(hp_job_agree(j, s, err));
     s = j->comm->rank == 0 ? hp_output_finish(&spec, err) : HP_OK;
-    return hp_comm_agree(j->comm, s, &speaker, err);
+    return hp_job_agree(j, s, err);
 }
 
 void hp_job_output_discard(hp_job *j) {

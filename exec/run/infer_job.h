@@ -12,9 +12,8 @@ hp_status hp_job_constants(hp_job *job, hp_error *err);
 /* Constants from the same source for another deployment of the network, not calibrated. */
 hp_status hp_job_constants_of(const hp_job *job, const hp_graph *g, struct hp_constants **c, hp_error *err);
 
-/* --output: creates the file on rank 0 and opens it on the others. Collective: over all ranks; *speaker as in
- * hp_job_open. */
-hp_status hp_job_output_open(hp_job *job, bool *speaker, hp_error *err);
+/* --output: creates the file on rank 0 and opens it on the others. Collective: over all ranks. */
+hp_status hp_job_output_open(hp_job *job, hp_error *err);
 /* Callback hp_interp_config.store: writes a box of results. Collective: no. */
 hp_status hp_job_output_write(void *job, int32_t iter, int32_t micro, const void *data, const hp_box *box,
                               hp_dtype dtype, hp_error *err);

@@ -34,12 +34,12 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
                        getenv("SLURM_PROCID") ? "srun --mpi=pmix" : "mpirun", need, j->options->plan);
     j->role = j->comm->rank % j->plan.program->n_role;
     j->replica = j->comm->rank / j->plan.program->n_role;
-    HP_TRY(hp_device_load(j->plan.device, j->plan.graph->deployed, &j->ops, err));
-    if ((int)j->ops->dtype != j->plan.program->dtype)
+    HP_TRY(hp_device_load(j->plan.device, j->plan.graph->deployed, &j->device.ops, err));
+    if ((int)j->device.ops->dtype != j->plan.program->dtype)
         return hp_fail(err, HP_EUNAVAIL,
                        "device %s computes in %s, the plan is in %s: make the plan with --device %s",
-                       j->ops->name, hp_dtype_names[j->ops->dtype], hp_dtype_names[j->plan.program->dtype],
-                       j->plan.device->name);
+                       j->device.ops->name, hp_dtype_names[j->device.ops->dtype],
+                       hp_dtype_names[j->plan.program->dtype], j->plan.device->name);
     if (j->plan.program->mode == (int32_t)HP_MODE_TRAIN)
         HP_TRY(hp_rates_parse(&j->options->rates, j->plan.graph, &j->rates, err));
     /* before anything is trained */
@@ -75,42 +75,43 @@ static bool has_backend(const hp_program *p, int32_t backend) {
 static const hp_memory_ops *kind_of_memory(const hp_job *j) {
     const bool wanted = has_backend(j->plan.program, HP_BACKEND_SHM) ||
                         (j->options->eval && has_backend(j->plan.eval, HP_BACKEND_SHM));
-    const bool shared = wanted && j->options->machine.ipc && j->comm->size > 1 && j->ops->memory->host;
-    return shared ? &hp_memory_shared : j->ops->memory;
+    const bool shared = wanted && j->options->machine.ipc && j->comm->size > 1 && j->device.ops->memory->host;
+    return shared ? &hp_memory_shared : j->device.ops->memory;
 }
 
 /* The device that the plan's placement gives to this rank, and how much of its memory. */
 static hp_status open_memory(hp_job *j, hp_error *err) {
     const hp_program *p = j->plan.program, *eval = j->options->eval ? j->plan.eval : NULL;
     const hp_placement ranks = {.roles = p->n_role, .replicas = p->dp, .clients = p->clients};
-    j->arena_bytes = p->role[j->role].arena_bytes;
-    if (eval && eval->role[j->role].arena_bytes > j->arena_bytes)
-        j->arena_bytes = eval->role[j->role].arena_bytes;
+    j->device.arena_bytes = p->role[j->role].arena_bytes;
+    if (eval && eval->role[j->role].arena_bytes > j->device.arena_bytes)
+        j->device.arena_bytes = eval->role[j->role].arena_bytes;
     if (j->options->eval && !eval && !j->plan.graph->deployed)
         return hp_fail(err, HP_EPLAN, "--eval needs a training plan: hplan simulate --mode train");
-    return hp_memory_open(kind_of_memory(j), &ranks, &j->device_memory, err);
+    return hp_memory_open(kind_of_memory(j), &ranks, &j->device.memory, err);
 }
 
 /* Other memory is taken as it is written to, or by a device that says when it is full. */
 static hp_status check_room(hp_job *j, hp_error *err) {
-    return j->device_memory.ops == &hp_memory_shared ? hp_room_check(j->comm, j->arena_bytes, err) : HP_OK;
+    return j->device.memory.ops == &hp_memory_shared ? hp_room_check(j->comm, j->device.arena_bytes, err)
+                                                     : HP_OK;
 }
 
 static hp_status allocate_arena(hp_job *j, hp_error *err) {
     hp_error why;
-    const hp_status s =
-        j->device_memory.ops->alloc(&j->device_memory, j->arena_bytes, (void **)&j->arena, &why);
+    const hp_status s = j->device.memory.ops->alloc(&j->device.memory, j->device.arena_bytes,
+                                                    (void **)&j->device.arena, &why);
     if (s == HP_OK) return HP_OK;
     if (s == HP_EUNAVAIL) return hp_fail(err, s, "%s", why.text);
     return hp_fail(err, HP_EPLAN,
                    "rank %d cannot allocate the %lld bytes of its plan: %s; use a plan with more stages or "
                    "recompute",
-                   j->comm->rank, (long long)j->arena_bytes, why.text);
+                   j->comm->rank, (long long)j->device.arena_bytes, why.text);
 }
 
 static hp_status prepare_weights(hp_job *j, hp_error *err) {
     const hp_role *r = &j->plan.program->role[j->role];
-    const hp_memory *m = &j->device_memory;
+    const hp_memory *m = &j->device.memory;
     const hp_buffer *weights = &r->buffer[HP_BUF_WEIGHTS], *state = &r->buffer[HP_BUF_STATE];
     hp_weights w = {.graph = j->plan.graph,
                     .role = r,
@@ -119,8 +120,8 @@ static hp_status prepare_weights(hp_job *j, hp_error *err) {
                     .replica = j->replica};
     if (j->plan.graph->deployed) return hp_job_constants(j, err);
     unsigned char *view = NULL;
-    HP_TRY(hp_memory_view(m, j->arena + weights->offset, weights->bytes, (void **)&view, err));
-    hp_status s = hp_memory_view(m, j->arena + state->offset, state->bytes, &w.state, err);
+    HP_TRY(hp_memory_view(m, j->device.arena + weights->offset, weights->bytes, (void **)&view, err));
+    hp_status s = hp_memory_view(m, j->device.arena + state->offset, state->bytes, &w.state, err);
     w.weights = hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS)
                     ? malloc((size_t)(r->trained_elems * hp_dtype_bytes(w.dtype)) + 1)
                     : view;
@@ -134,8 +135,8 @@ static hp_status prepare_weights(hp_job *j, hp_error *err) {
         free(w.weights);
     }
     const hp_status put[] = {
-        hp_memory_view_end(m, j->arena + weights->offset, weights->bytes, view, s == HP_OK, err),
-        hp_memory_view_end(m, j->arena + state->offset, state->bytes, w.state, s == HP_OK, err)};
+        hp_memory_view_end(m, j->device.arena + weights->offset, weights->bytes, view, s == HP_OK, err),
+        hp_memory_view_end(m, j->device.arena + state->offset, state->bytes, w.state, s == HP_OK, err)};
     return s != HP_OK ? s : put[0] != HP_OK ? put[0] : put[1];
 }
 
@@ -153,9 +154,9 @@ static int64_t count_hashes(hp_job *j, int64_t room) {
     const int64_t steps = j->steps + 1;
     int64_t n = 0;
     for (int p = 0; p < j->plan.graph->n_param; p++) n += r->place[p].here != 0;
-    j->hashes = j->options->deterministic && j->plan.program->mode == (int)HP_MODE_TRAIN;
-    j->hashes_params = !hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS) && n <= room / steps;
-    return j->hashes ? steps * (j->hashes_params ? n : 2) : 0;
+    j->hashes.wanted = j->options->deterministic && j->plan.program->mode == (int)HP_MODE_TRAIN;
+    j->hashes.by_param = !hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS) && n <= room / steps;
+    return j->hashes.wanted ? steps * (j->hashes.by_param ? n : 2) : 0;
 }
 
 static hp_status open_trace(hp_job *j, hp_error *err) {
@@ -178,14 +179,15 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
  * memory, so that messages of host memory that go directly are theirs as well. */
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
-    hp_comm **messages = j->ops->memory->host ? hp_comm_own_inner(j->comm) : &j->comm;
+    hp_comm **messages = j->device.ops->memory->host ? hp_comm_own_inner(j->comm) : &j->comm;
     j->comm->reads_device = j->comm->reads_device && j->options->machine.gpu_mpi;
-    if (!j->ops->memory->host) j->comm = hp_comm_staged(j->comm, &j->device_memory);
+    if (!j->device.ops->memory->host) j->comm = hp_comm_staged(j->comm, &j->device.memory);
     if (j->options->machine.ipc)
-        HP_TRY(hp_comm_peer(*messages, &j->device_memory, j->arena, j->arena_bytes, messages, err));
+        HP_TRY(hp_comm_peer(*messages, &j->device.memory, j->device.arena, j->device.arena_bytes, messages,
+                            err));
     if (j->comm->size == 1 || !has_backend(j->plan.program, HP_BACKEND_NCCL)) return HP_OK;
     HP_TRY(hp_plugin_load(j->plan.device, &plugin, err));
-    return plugin->nccl(j->comm, &j->device_memory, &j->comm, err);
+    return plugin->nccl(j->comm, &j->device.memory, &j->comm, err);
 }
 
 static hp_status prepare_memory(hp_job *j, hp_error *err) {
@@ -206,7 +208,7 @@ static hp_status count_epochs(hp_job *j, hp_error *err) {
 static hp_status open_passes(hp_job *j, hp_error *err) {
     const bool deployed = j->plan.graph->deployed;
     HP_TRY(hp_job_pass_open(j, &j->train, j->plan.program, deployed ? HP_SPLIT_TEST : HP_SPLIT_TRAIN, err));
-    if (deployed) hp_constants_release(j->constants);
+    if (deployed) hp_constants_release(j->deployed.constants);
     if (j->plan.eval && j->options->eval)
         HP_TRY(hp_job_pass_open(j, &j->eval, j->plan.eval, HP_SPLIT_TEST, err));
     static const int64_t DEFAULT_STEPS = 10; /* enough for a median without the first step */
@@ -221,7 +223,7 @@ static hp_status open_passes(hp_job *j, hp_error *err) {
 /* Makes the tuned kernels the same on all ranks before the first step. If a rank cannot import a choice the
  * others do not know, so ranks agree on the status after each pass. */
 static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error *err) {
-    return hp_tuning_share(j->comm, j->ops->tuning, pass->device, err);
+    return hp_tuning_share(j->comm, j->device.ops->tuning, pass->device, err);
 }
 
 /* As --quota says; after the cores were counted, which a quota makes fewer. */
@@ -229,7 +231,7 @@ static hp_status slow_down(hp_job *j, hp_error *err) {
     double processors;
     if (!j->options->machine.quota) return HP_OK;
     HP_TRY(hp_quota_parse(j->options->machine.quota, j->comm->rank, j->comm->size, &processors, err));
-    return hp_quota_join(&j->quota, "", processors, err);
+    return hp_quota_join(&j->cores.quota, "", processors, err);
 }
 
 /* Only for a trace; every rank has one or none has. Yardsticks would take a quota for a machine that is slow today. */
@@ -239,67 +241,74 @@ static void open_sampler(hp_job *j) {
                                  .clock = &j->timing.clock,
                                  .ring = j->timing.ring,
                                  .watch = j->timing.watch,
-                                 .stop = j->stop,
+                                 .stop = j->signals.stop,
                                  .start_s = j->timing.start_s};
     j->timing.sampler = hp_sampler_open(&c);
 }
 
-static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n, bool *speaker,
-                                  hp_error *err) {
-    const hp_broken_options o = {
-        .comm = j->comm, .percent = j->options->data.broken_percent, .stop = j->stop, .leave = j->leave};
+static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n, hp_error *err) {
+    const hp_broken_options o = {.comm = j->comm,
+                                 .percent = j->options->data.broken_percent,
+                                 .stop = j->signals.stop,
+                                 .leave = j->signals.leave};
     if (o.percent < 0 || !pass->loader) return HP_OK;
-    return hp_broken_leave_out(&o, pass->loader, n, speaker, err);
+    return hp_broken_leave_out(&o, pass->loader, n, &j->speaker, err);
 }
 
-hp_status hp_job_open(hp_job *j, bool *speaker, hp_error *err) {
+hp_status hp_job_agree(hp_job *j, hp_status mine, hp_error *err) {
+    return hp_comm_agree(j->comm, mine, &j->speaker, err);
+}
+
+hp_status hp_job_open(hp_job *j, hp_error *err) {
+    j->speaker = true;
     j->timing.start_s = hp_now_s();
     j->memory = hp_arena_new();
-    HP_TRY(hp_comm_agree(j->comm, read_plan(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, check_same_plan(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, open_watch(j, err), speaker, err));
+    HP_TRY(hp_job_agree(j, read_plan(j, err), err));
+    HP_TRY(hp_job_agree(j, check_same_plan(j, err), err));
+    HP_TRY(hp_job_agree(j, open_watch(j, err), err));
     /* before memory is touched, which puts it near the core that does; a GPU has its own */
-    const bool bind = j->options->machine.bind && j->ops->memory->host;
-    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->bound, err));
-    HP_TRY(hp_comm_agree(j->comm, slow_down(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, open_memory(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, check_room(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, prepare_memory(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, open_messages(j, err), speaker, err));
-    if (j->constants) HP_TRY(hp_qparams_broadcast(j->constants, j->comm, err));
-    HP_TRY(hp_comm_agree(j->comm, open_passes(j, err), speaker, err));
-    HP_TRY(leave_out_broken(j, &j->train, &j->left_out[0], speaker, err));
-    HP_TRY(leave_out_broken(j, &j->eval, &j->left_out[1], speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->train, err), speaker, err));
-    if (j->eval.device) HP_TRY(hp_comm_agree(j->comm, share_tuning(j, &j->eval, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, j->comm->ops->join(j->comm, j->plan.program, err), speaker, err));
-    HP_TRY(hp_job_checkpoint_open(j, speaker, err));
+    const bool bind = j->options->machine.bind && j->device.ops->memory->host;
+    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->cores.bound, err));
+    HP_TRY(hp_job_agree(j, slow_down(j, err), err));
+    HP_TRY(hp_job_agree(j, open_memory(j, err), err));
+    HP_TRY(hp_job_agree(j, check_room(j, err), err));
+    HP_TRY(hp_job_agree(j, prepare_memory(j, err), err));
+    HP_TRY(hp_job_agree(j, open_messages(j, err), err));
+    if (j->deployed.constants) HP_TRY(hp_qparams_broadcast(j->deployed.constants, j->comm, err));
+    HP_TRY(hp_job_agree(j, open_passes(j, err), err));
+    HP_TRY(leave_out_broken(j, &j->train, &j->left_out[0], err));
+    HP_TRY(leave_out_broken(j, &j->eval, &j->left_out[1], err));
+    HP_TRY(hp_job_agree(j, share_tuning(j, &j->train, err), err));
+    if (j->eval.device) HP_TRY(hp_job_agree(j, share_tuning(j, &j->eval, err), err));
+    HP_TRY(hp_job_agree(j, j->comm->ops->join(j->comm, j->plan.program, err), err));
+    HP_TRY(hp_job_checkpoint_open(j, err));
     HP_TRY(hp_clock_open(j->comm, &j->timing.clock, err));
     open_sampler(j);
     j->timing.patience = (hp_patience){.fixed_s = j->options->deadline_s,
                                        .predicted_s = j->plan.step_s,
                                        .predicted_here = hp_device_of_machine(j->plan.machine.name) != NULL};
-    HP_TRY(hp_job_output_open(j, speaker, err));
+    HP_TRY(hp_job_output_open(j, err));
     HP_TRY(hp_job_pass_start(j, &j->train, err));
-    if (j->checkpoint) HP_TRY(hp_checkpoint_load(j->checkpoint, speaker, err));
+    if (j->saved.checkpoint) HP_TRY(hp_checkpoint_load(j->saved.checkpoint, &j->speaker, err));
     return j->plan.eval && j->options->eval ? hp_job_pass_start(j, &j->eval, err) : HP_OK;
 }
 
 void hp_job_close(hp_job *j) {
-    hp_checkpoint_close(j->checkpoint);
+    hp_checkpoint_close(j->saved.checkpoint);
     hp_job_output_discard(j);
     hp_job_pass_close(j, &j->eval);
     hp_job_pass_close(j, &j->train);
     hp_sampler_close(j->timing.sampler);
     if (j->timing.ring) hp_ring_close(j->timing.ring);
     hp_watch_close(j->timing.watch);
-    hp_constants_close(j->constants);
+    hp_constants_close(j->deployed.constants);
     free(j->sink.row);
     j->comm->ops->close(j->comm); /* before the arena, which other processes may have mapped */
-    if (j->arena) j->device_memory.ops->free(&j->device_memory, j->arena, j->arena_bytes);
-    hp_memory_close(&j->device_memory);
-    hp_quota_leave(&j->quota);
+    if (j->device.arena)
+        j->device.memory.ops->free(&j->device.memory, j->device.arena, j->device.arena_bytes);
+    hp_memory_close(&j->device.memory);
+    hp_quota_leave(&j->cores.quota);
     hp_arena_free(j->memory);
-    j->timing.ring = NULL, j->timing.watch = NULL, j->timing.sampler = NULL, j->arena = NULL,
-    j->memory = NULL, j->comm = NULL, j->checkpoint = NULL;
+    j->timing.ring = NULL, j->timing.watch = NULL, j->timing.sampler = NULL, j->device.arena = NULL,
+    j->memory = NULL, j->comm = NULL, j->saved.checkpoint = NULL;
 }

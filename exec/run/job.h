@@ -55,31 +55,56 @@ typedef struct hp_job_begin { /* what was done before this run, by the checkpoin
     int64_t step, updates;    /* updates: of the running statistics */
 } hp_job_begin;
 
+typedef struct hp_job_signals {
+    const volatile sig_atomic_t *stop, *leave; /* to end at once; to save and end */
+} hp_job_signals;
+
+typedef struct hp_job_cores { /* what the rank has of its node's */
+    hp_bound_cores bound;
+    hp_quota quota; /* --quota */
+} hp_job_cores;
+
+typedef struct hp_job_device {
+    const hp_device_ops *ops;
+    hp_memory memory;
+    unsigned char *arena; /* the rank's one allocation for the program, in `memory` */
+    int64_t arena_bytes;  /* planned peak: the larger of the training and evaluation programs */
+    /* run_gather.c: host views of the weights and the statistics, while it works */
+    void *view[HP_BUF_STATE + 1];
+} hp_job_device;
+
+typedef struct hp_job_deployed { /* of a deployed network; else NULL */
+    struct hp_constants *constants;
+    struct hp_observer *observer; /* set while the program is being observed */
+} hp_job_deployed;
+
+typedef struct hp_job_saved {
+    hp_checkpoint *checkpoint; /* NULL: none are asked for */
+    bool leaves;               /* a checkpoint was asked for by a signal, and is there */
+} hp_job_saved;
+
+typedef struct hp_job_hashes { /* --deterministic: of the weights after every step */
+    bool wanted, by_param;
+} hp_job_hashes;
+
 typedef struct hp_job {
     const hp_exec_options *options;
-    const volatile sig_atomic_t *stop, *leave; /* signals: to end at once; to save and end */
+    hp_job_signals signals;
     hp_comm *comm;
+    bool speaker;          /* when all ranks fail together: this one prints the error (hp_job_agree) */
     hp_decoders *decoders; /* NULL: the data are no image files */
     hp_arena *memory;      /* memory of the plan */
     hp_plan plan;
     int32_t role, replica;
-    hp_bound_cores bound;
-    const hp_device_ops *ops;
-    hp_quota quota; /* --quota */
-    hp_memory device_memory;
-    unsigned char *arena; /* the rank's one allocation for the program, in device_memory */
-    int64_t arena_bytes;  /* planned peak: the larger of the training and evaluation programs */
-    void *view[HP_BUF_STATE +
-               1]; /* run_gather.c: host views of the weights and the statistics, while it works */
-    struct hp_constants *constants; /* of a deployed network, else NULL */
-    struct hp_observer *observer;   /* set while a deployed program is being observed */
+    hp_job_cores cores;
+    hp_job_device device;
+    hp_job_deployed deployed;
     hp_job_pass train, eval;
     int64_t steps; /* number of steps, planned and then done, those before this run too */
     hp_job_begin begin;
-    hp_rates rates;             /* of training */
-    hp_checkpoint *checkpoint;  /* NULL: none are asked for */
-    bool hashes, hashes_params; /* --deterministic: of the weights after every step; parameter by parameter */
-    bool leaves;                /* a checkpoint was asked for by a signal, and is there */
+    hp_rates rates; /* of training */
+    hp_job_saved saved;
+    hp_job_hashes hashes;
     hp_job_timing timing;
     hp_job_sink sink;
     hp_job_scores scores;
@@ -94,15 +119,19 @@ static inline const hp_tensor *hp_job_logits(const hp_job *j) {
 }
 
 /* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job
- * with options, stop, comm and decoders set, and closes it, comm included, in every case. Collective: over all ranks
- * (they agree on each part's status; when one rank fails all do, and *speaker says whether this one prints). */
-hp_status hp_job_open(hp_job *job, bool *speaker, hp_error *err);
+ * with options, signals, comm and decoders set, and closes it, comm included, in every case. Collective: over all ranks,
+ * which agree on each part's status. */
+hp_status hp_job_open(hp_job *job, hp_error *err);
 void hp_job_close(hp_job *job);
+
+/* When one rank fails in a part of the work, all do; job->speaker says whether this one prints. Collective: over all
+ * ranks. Returns the status of the first that failed. */
+hp_status hp_job_agree(hp_job *job, hp_status mine, hp_error *err);
 
 /* --- run_checkpoint.c: nothing without --checkpoint. Collective: over all ranks --- */
 
 /* After the data are open. Sets `begin` and the scores when the run goes on from a checkpoint. */
-hp_status hp_job_checkpoint_open(hp_job *job, bool *speaker, hp_error *err);
+hp_status hp_job_checkpoint_open(hp_job *job, hp_error *err);
 /* After each step. Sets `leaves`. */
 hp_status hp_job_checkpoint_visit(hp_job *job, int64_t done, hp_error *err);
 /* Updates of the running statistics so far. Collective: no. */

@@ -47,7 +47,7 @@ static bool any_strange_in(const hp_job *j, const hp_buffer *b, const hp_box *ma
     const int64_t row = hp_box_len(&b->box, HP_AXIS_W) * (int64_t)hp_box_len(&b->box, HP_AXIS_C);
     const int64_t h = hp_box_len(&b->box, HP_AXIS_H);
     for (int32_t n = 0; n < hp_box_len(&b->box, HP_AXIS_N); n++)
-        if (any_strange(j->arena + b->offset, (hp_dtype)b->dtype,
+        if (any_strange(j->device.arena + b->offset, (hp_dtype)b->dtype,
                         (n * h + made->lo[HP_AXIS_H] - b->box.lo[HP_AXIS_H]) * row,
                         hp_box_len(made, HP_AXIS_H) * row))
             return true;
@@ -74,7 +74,7 @@ static void look_at_params(finder *f, const hp_task *t, hp_buffer_kind kind) {
     for (int i = 0; i < l->n_param && !hp_keeps_parts(j->plan.program, (int)kind); i++) {
         const hp_param_place *at = &r->place[l->param[i]];
         if (at->here && hp_param_trained(&j->plan.graph->param[l->param[i]]) &&
-            any_strange(j->arena + b->offset, (hp_dtype)b->dtype, at->offset, at->count))
+            any_strange(j->device.arena + b->offset, (hp_dtype)b->dtype, at->offset, at->count))
             note(f, kind == HP_BUF_WEIGHTS ? PARAMETER : GRADIENT, t->layer, l->param[i], t->micro);
     }
 }
@@ -114,7 +114,7 @@ static hp_status look_at_gradients(hp_job *j, finder *f, hp_error *err) {
     const hp_buffer *b = &r->buffer[HP_BUF_GRADS];
     void *view = NULL;
     if (b->bytes == 0 || hp_keeps_parts(j->plan.program, HP_BUF_GRADS)) return HP_OK;
-    HP_TRY(hp_memory_view(&j->device_memory, j->arena + b->offset, b->bytes, &view, err));
+    HP_TRY(hp_memory_view(&j->device.memory, j->device.arena + b->offset, b->bytes, &view, err));
     for (int p = 0; p < j->plan.graph->n_param; p++) {
         const hp_param *param = &j->plan.graph->param[p];
         const hp_param_place *at = &r->place[p];
@@ -122,7 +122,7 @@ static hp_status look_at_gradients(hp_job *j, finder *f, hp_error *err) {
             any_strange(view, (hp_dtype)b->dtype, at->offset, at->count))
             note(f, GRADIENT, param->layer, p, -1);
     }
-    return hp_memory_view_end(&j->device_memory, j->arena + b->offset, b->bytes, view, false, err);
+    return hp_memory_view_end(&j->device.memory, j->device.arena + b->offset, b->bytes, view, false, err);
 }
 
 static hp_status first_of_all_ranks(const hp_job *j, place *first, hp_error *err) {
@@ -223,13 +223,13 @@ void hp_job_nonfinite_close(hp_job *j) {
 }
 
 static unsigned char *statistics(const hp_job *j) {
-    return j->arena + j->train.role->buffer[HP_BUF_STATE].offset;
+    return j->device.arena + j->train.role->buffer[HP_BUF_STATE].offset;
 }
 
 hp_status hp_job_nonfinite_keep(hp_job *j, hp_error *err) {
     const int64_t n = hp_job_state_bytes(j);
     if (!j->strange.kept || n == 0) return HP_OK;
-    return j->device_memory.ops->get(&j->device_memory, j->strange.kept, statistics(j), n, err);
+    return j->device.memory.ops->get(&j->device.memory, j->strange.kept, statistics(j), n, err);
 }
 
 static hp_status skip(hp_job *j, hp_error *err) {
@@ -252,7 +252,7 @@ hp_status hp_job_nonfinite_look(hp_job *j, const hp_step *step, double loss, hp_
         return HP_OK;
     /* what overflows in fp16 is found by halving the scale: no question where */
     if (!scales(j) && !(leaves_out && j->strange.in_row > 0)) {
-        HP_TRY(find_first(j, step, overflowed && !j->device_memory.ops->streams, err));
+        HP_TRY(find_first(j, step, overflowed && !j->device.memory.ops->streams, err));
         snprintf(j->strange.of_row, sizeof j->strange.of_row, "%s", j->strange.first);
     }
     return leaves_out ? skip(j, err) : HP_OK;

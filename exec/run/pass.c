@@ -27,8 +27,8 @@ static bool has_load_task(const hp_role *r) {
 /* While a device computes, the processors are free to read, but for the one that feeds the device. Where they
  * compute themselves they wait for a load: as many threads read as compute. */
 static int32_t reading_threads(const hp_job *j) {
-    if (!j->ops->memory->streams) return (int32_t)j->options->threads;
-    return j->bound.cores > 2 ? j->bound.cores - 1 : 1;
+    if (!j->device.ops->memory->streams) return (int32_t)j->options->threads;
+    return j->cores.bound.cores > 2 ? j->cores.bound.cores - 1 : 1;
 }
 
 /* Every rank opens the data, also one without a load task, as the number of steps must be the same on all.
@@ -77,11 +77,11 @@ static hp_status open_device(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .graph = j->plan.graph,
                                 .role = pass->role,
                                 .replica = j->replica,
-                                .memory = &j->device_memory,
-                                .arena = j->arena,
+                                .memory = &j->device.memory,
+                                .arena = j->device.arena,
                                 .threads = (int)j->options->threads,
-                                .constants = j->constants};
-    return j->ops->open(&d, &pass->device, err);
+                                .constants = j->deployed.constants};
+    return j->device.ops->open(&d, &pass->device, err);
 }
 
 hp_status hp_job_pass_open(hp_job *j, hp_job_pass *pass, const hp_program *program, hp_split split,
@@ -98,9 +98,9 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .graph = j->plan.graph,
                                 .role = pass->role,
                                 .replica = j->replica,
-                                .memory = &j->device_memory,
-                                .arena = j->arena,
-                                .ops = j->ops,
+                                .memory = &j->device.memory,
+                                .arena = j->device.arena,
+                                .ops = j->device.ops,
                                 .device = pass->device,
                                 .load = load_samples,
                                 .loader = pass,
@@ -112,8 +112,8 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
                                 .clock = &j->timing.clock,
                                 .ring = j->timing.ring,
                                 .watch = j->timing.watch,
-                                .stop = j->stop,
-                                .yield = j->bound.crowded,
+                                .stop = j->signals.stop,
+                                .yield = j->cores.bound.crowded,
                                 .n_steps = pass == &j->eval ? hp_loader_steps(pass->loader)
                                                             : j->steps - j->begin.step};
     return hp_interp_new(&c, &pass->interp, err);
@@ -121,16 +121,16 @@ hp_status hp_job_pass_start(hp_job *j, hp_job_pass *pass, hp_error *err) {
 
 hp_status hp_job_pass_reopen(hp_job *j, hp_job_pass *pass, hp_error *err) {
     hp_interp_free(pass->interp);
-    j->ops->close(pass->device);
+    j->device.ops->close(pass->device);
     pass->interp = NULL, pass->device = NULL;
     HP_TRY(open_device(j, pass, err));
-    HP_TRY(hp_tuning_share(j->comm, j->ops->tuning, pass->device, err));
+    HP_TRY(hp_tuning_share(j->comm, j->device.ops->tuning, pass->device, err));
     return hp_job_pass_start(j, pass, err);
 }
 
 void hp_job_pass_close(const hp_job *j, hp_job_pass *pass) {
     hp_interp_free(pass->interp);
-    if (pass->device) j->ops->close(pass->device);
+    if (pass->device) j->device.ops->close(pass->device);
     hp_loader_close(pass->loader);
     hp_dataset_close(pass->data);
     *pass = (hp_job_pass){0};

@@ -66,10 +66,10 @@ hp_status hp_job_observe(void *job, int32_t task, hp_error *err) {
     const hp_box *part = loaded_box(j->train.role, task);
     hp_box own;
     (void)err;
-    if (!j->observer) return HP_OK;
+    if (!j->deployed.observer) return HP_OK;
     if (part) own = *part;
     for (int i = 0; part && i < j->plan.program->n_role; i++) end_before(&j->plan.program->role[i], &own);
-    hp_observe_task(j->observer, j->train.role, task, j->arena, part ? &own : NULL);
+    hp_observe_task(j->deployed.observer, j->train.role, task, j->device.arena, part ? &own : NULL);
     return HP_OK;
 }
 
@@ -77,13 +77,13 @@ hp_status hp_job_observe(void *job, int32_t task, hp_error *err) {
 static hp_status run_pass(quantising *q, hp_error *err) {
     q->j->steps = q->steps;
     HP_TRY(hp_job_train(q->j, err));
-    return hp_observer_next(q->j->observer, q->j->comm, err);
+    return hp_observer_next(q->j->deployed.observer, q->j->comm, err);
 }
 
 static hp_status new_observer(quantising *q, hp_error *err) {
-    hp_observer_free(q->j->observer);
-    q->j->observer = NULL;
-    return hp_observer_new(q->j->plan.graph, q->graph, &q->j->observer, err);
+    hp_observer_free(q->j->deployed.observer);
+    q->j->deployed.observer = NULL;
+    return hp_observer_new(q->j->plan.graph, q->graph, &q->j->deployed.observer, err);
 }
 
 /* The ranges observed determine which channels are scaled; calibration then restarts with the rescaled
@@ -91,7 +91,8 @@ static hp_status new_observer(quantising *q, hp_error *err) {
 static hp_status equalise_channels(quantising *q, hp_error *err) {
     HP_TRY(new_observer(q, err));
     HP_TRY(run_pass(q, err));
-    HP_TRY(hp_equalise(q->j->memory, q->j->constants, hp_observer_most(q->j->observer), &q->factors, err));
+    HP_TRY(hp_equalise(q->j->memory, q->j->deployed.constants, hp_observer_most(q->j->deployed.observer),
+                       &q->factors, err));
     return hp_job_pass_reopen(q->j, &q->j->train, err);
 }
 
@@ -114,8 +115,8 @@ static hp_status write_file(quantising *q, hp_error *err) {
     HP_TRY(hp_quantised_source(j->memory, j->options->init, j->plan.seed, &info.source, err));
     HP_TRY(hp_job_constants_of(q->j, q->graph, &c, err));
     if (q->factors.n_layer) hp_factors_apply(&q->factors, j->plan.graph, c);
-    hp_observer_quantise(j->observer, &q->clip, c);
-    hp_status s = j->options->quantise.correct ? hp_observer_correct(j->observer, c, err) : HP_OK;
+    hp_observer_quantise(j->deployed.observer, &q->clip, c);
+    hp_status s = j->options->quantise.correct ? hp_observer_correct(j->deployed.observer, c, err) : HP_OK;
     info.n_mean = j->plan.graph->image_c <= (int32_t)(sizeof info.mean / sizeof *info.mean)
                       ? j->plan.graph->image_c
                       : 1;
@@ -130,11 +131,10 @@ static hp_status write_file(quantising *q, hp_error *err) {
 
 hp_status hp_job_quantise(hp_job *j, hp_error *err) {
     quantising q = {.j = j};
-    bool speaker = true;
-    HP_TRY(hp_comm_agree(j->comm, open_observer(&q, err), &speaker, err));
+    HP_TRY(hp_job_agree(j, open_observer(&q, err), err));
     hp_status s = run_passes(&q, err);
-    if (s == HP_OK) s = hp_comm_agree(j->comm, write_file(&q, err), &speaker, err);
-    hp_observer_free(j->observer);
-    j->observer = NULL;
+    if (s == HP_OK) s = hp_job_agree(j, write_file(&q, err), err);
+    hp_observer_free(j->deployed.observer);
+    j->deployed.observer = NULL;
     return s;
 }

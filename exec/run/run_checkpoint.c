@@ -82,31 +82,31 @@ static hp_status check_steps(const hp_job *j, hp_error *err) {
                    (long long)j->begin.step, (long long)j->steps);
 }
 
-hp_status hp_job_checkpoint_open(hp_job *j, bool *speaker, hp_error *err) {
+hp_status hp_job_checkpoint_open(hp_job *j, hp_error *err) {
     const hp_exec_options *o = j->options;
     const char *data_hash = "";
     if (!o->checkpoint.dir) return HP_OK;
-    HP_TRY(hp_comm_agree(j->comm, check_plan(j, err), speaker, err));
-    HP_TRY(hp_comm_agree(j->comm, hash_data(j, &data_hash, err), speaker, err));
+    HP_TRY(hp_job_agree(j, check_plan(j, err), err));
+    HP_TRY(hp_job_agree(j, hash_data(j, &data_hash, err), err));
     const hp_checkpoint_config config = {.dir = o->checkpoint.dir,
                                          .resume = o->checkpoint.resume,
                                          .every_steps = o->checkpoint.every_steps,
                                          .every_s = o->checkpoint.every_s,
                                          .keep = o->checkpoint.keep,
                                          .comm = j->comm,
-                                         .memory = &j->device_memory,
-                                         .arena = j->arena,
+                                         .memory = &j->device.memory,
+                                         .arena = j->device.arena,
                                          .program = j->plan.program,
                                          .graph = j->plan.graph,
                                          .role = j->role,
                                          .replica = j->replica,
                                          .run = describe(j, data_hash),
-                                         .stop = j->stop,
-                                         .leave = j->leave};
-    HP_TRY(hp_checkpoint_open(&config, &j->checkpoint, speaker, err));
-    const hp_manifest *resumed = hp_checkpoint_resumed(j->checkpoint);
+                                         .stop = j->signals.stop,
+                                         .leave = j->signals.leave};
+    HP_TRY(hp_checkpoint_open(&config, &j->saved.checkpoint, &j->speaker, err));
+    const hp_manifest *resumed = hp_checkpoint_resumed(j->saved.checkpoint);
     if (resumed) take_up(j, resumed);
-    return hp_comm_agree(j->comm, check_steps(j, err), speaker, err);
+    return hp_job_agree(j, check_steps(j, err), err);
 }
 
 /* --- during the run --- */
@@ -118,7 +118,7 @@ int64_t hp_job_updates(const hp_job *j, int64_t done) {
 }
 
 hp_status hp_job_checkpoint_visit(hp_job *j, int64_t done, hp_error *err) {
-    if (!j->checkpoint) return HP_OK;
+    if (!j->saved.checkpoint) return HP_OK;
     const hp_checkpoint_now now = {.done = done,
                                    .last = done == j->steps,
                                    .asked = hp_interp_metric(j->train.interp)[HP_METRIC_ASKED],
@@ -127,5 +127,5 @@ hp_status hp_job_checkpoint_visit(hp_job *j, int64_t done, hp_error *err) {
                                    .loss_scale = j->scores.loss_scale.value,
                                    .loss_scale_good = j->scores.loss_scale.good,
                                    .loss_scale_skipped = j->scores.loss_scale.skipped};
-    return hp_checkpoint_visit(j->checkpoint, &now, &j->leaves, err);
+    return hp_checkpoint_visit(j->saved.checkpoint, &now, &j->saved.leaves, err);
 }

@@ -33,20 +33,21 @@ static double limit_s(const hp_job *j) {
 
 static hp_status view_open(hp_job *j, hp_buffer_kind kind, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
-    return hp_memory_view(&j->device_memory, j->arena + b->offset, b->bytes, &j->view[kind], err);
+    return hp_memory_view(&j->device.memory, j->device.arena + b->offset, b->bytes, &j->device.view[kind],
+                          err);
 }
 
 static hp_status view_close(hp_job *j, hp_buffer_kind kind, bool changed, hp_error *err) {
     const hp_buffer *b = &role_of(j)->buffer[kind];
-    const hp_status s =
-        hp_memory_view_end(&j->device_memory, j->arena + b->offset, b->bytes, j->view[kind], changed, err);
-    j->view[kind] = NULL;
+    const hp_status s = hp_memory_view_end(&j->device.memory, j->device.arena + b->offset, b->bytes,
+                                           j->device.view[kind], changed, err);
+    j->device.view[kind] = NULL;
     return s;
 }
 
 /* This rank's slice of the parameter. */
 static unsigned char *param_at(const hp_job *j, int param) {
-    unsigned char *view = j->view[is_state(j, param) ? HP_BUF_STATE : HP_BUF_WEIGHTS];
+    unsigned char *view = j->device.view[is_state(j, param) ? HP_BUF_STATE : HP_BUF_WEIGHTS];
     return view + role_of(j)->place[param].offset * elem_bytes(j);
 }
 
@@ -57,7 +58,7 @@ int64_t hp_job_state_bytes(const hp_job *j) {
 }
 
 static unsigned char *state_at(const hp_job *j) {
-    return j->arena + role_of(j)->buffer[HP_BUF_STATE].offset;
+    return j->device.arena + role_of(j)->buffer[HP_BUF_STATE].offset;
 }
 
 /* Does this rank's value count in the sum? bn=all: every replica has the full value. */
@@ -128,7 +129,7 @@ static hp_status sum_group(const hp_job *j, int group, hp_error *err) {
  * applies the whole step's decay: the true value is the sum over the holders. Inference does not change them,
  * and every rank has the full values. All ranks process groups in ascending order, which avoids deadlock. */
 hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
-    HP_TRY(j->device_memory.ops->get(&j->device_memory, own, state_at(j), hp_job_state_bytes(j), err));
+    HP_TRY(j->device.memory.ops->get(&j->device.memory, own, state_at(j), hp_job_state_bytes(j), err));
     if (j->plan.program->mode == HP_MODE_INFER) return HP_OK;
     HP_TRY(view_open(j, HP_BUF_STATE, err));
     hp_status s = HP_OK;
@@ -139,7 +140,7 @@ hp_status hp_job_state_sum(hp_job *j, unsigned char *own, hp_error *err) {
 }
 
 hp_status hp_job_state_restore(hp_job *j, const unsigned char *own, hp_error *err) {
-    return j->device_memory.ops->put(&j->device_memory, state_at(j), own, hp_job_state_bytes(j), err);
+    return j->device.memory.ops->put(&j->device.memory, state_at(j), own, hp_job_state_bytes(j), err);
 }
 
 /* --- weights --- */
@@ -253,15 +254,16 @@ static hp_status save_viewed(hp_job *j, hp_error *err) {
 
 static hp_status save_weights(hp_job *j, hp_error *err) {
     hp_status s = view_open(j, HP_BUF_WEIGHTS, err);
-    unsigned char *const own = j->view[HP_BUF_WEIGHTS], *whole = NULL;
+    unsigned char *const own = j->device.view[HP_BUF_WEIGHTS], *whole = NULL;
     if (s == HP_OK && hp_keeps_parts(j->plan.program, HP_BUF_WEIGHTS)) {
-        j->view[HP_BUF_WEIGHTS] = whole = malloc((size_t)(role_of(j)->trained_elems * elem_bytes(j)) + 1);
+        j->device.view[HP_BUF_WEIGHTS] = whole =
+            malloc((size_t)(role_of(j)->trained_elems * elem_bytes(j)) + 1);
         HP_ASSERT(whole);
         s = hp_parts_join(j->comm, j->plan.program, j->role, j->replica, own, whole, limit_s(j), err);
     }
     if (s == HP_OK) s = view_open(j, HP_BUF_STATE, err);
     if (s == HP_OK) s = save_viewed(j, err);
-    j->view[HP_BUF_WEIGHTS] = own;
+    j->device.view[HP_BUF_WEIGHTS] = own;
     free(whole);
     view_close(j, HP_BUF_WEIGHTS, false, err);
     view_close(j, HP_BUF_STATE, false, err);

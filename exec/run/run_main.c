@@ -83,7 +83,7 @@ static hp_status run_job(hp_job *job, hp_error *err) {
     warn_left_out(job);
     HP_TRY(job->options->quantise.file ? hp_job_quantise(job, err) : hp_job_train(job, err));
     if (job->options->quantise.file) hp_job_note_images(job);
-    if (job->leaves) return HP_OK;
+    if (job->saved.leaves) return HP_OK;
     if (job->options->eval && job->plan.eval)
         HP_TRY(hp_job_eval(job, err)); /* inference's steps are its evaluation */
     if (job->options->save) HP_TRY(hp_job_save(job, err));
@@ -117,8 +117,8 @@ static int measure(measurement *what, const hp_exec_options *options, hp_comm *c
 /* What was saved is whole once the checkpoint is closed. Said before ranks end: the first one that ends with another code
  * than 0 has its launcher kill the others. */
 static int leave(hp_job *job, hp_error *err) {
-    hp_checkpoint_close(job->checkpoint);
-    job->checkpoint = NULL;
+    hp_checkpoint_close(job->saved.checkpoint);
+    job->saved.checkpoint = NULL;
     hp_fail(err, HP_EREQUEUE, "step %lld is saved in %s: go on from there with --resume",
             (long long)job->steps, job->options->checkpoint.dir);
     if (job->comm->rank == 0) print_error(err);
@@ -149,17 +149,16 @@ int main(int argc, char **argv) {
     const hp_status parsed = hp_exec_options_parse(argc, argv, &options, &err);
     if (options.check_options) return tell_options(&options, parsed, &err);
     if (parsed != HP_OK) return print_error(&err);
-    hp_job job = {.options = &options, .stop = &stop_signal, .leave = &leave_signal};
+    hp_job job = {.options = &options, .signals.stop = &stop_signal, .signals.leave = &leave_signal};
     if (start_decoders(&job, &err) != HP_OK) return print_error(&err);
     catch_signals(options.checkpoint.dir != NULL);
     if (hp_comm_open(&job.comm, &err) != HP_OK) return print_error(&err);
     if (options.speed.check) return measure(hp_check_speed, &options, job.comm);
     if (options.bench.series) return measure(hp_run_bench_comm, &options, job.comm);
-    bool speaker = true;
-    int code = hp_job_open(&job, &speaker, &err);
+    int code = hp_job_open(&job, &err);
     if (code == HP_ESTALL || (code == HP_OK && run_job(&job, &err) != HP_OK)) return abort_run(&job, &err);
-    if (code != HP_OK && speaker) print_error(&err);
-    if (job.leaves) code = leave(&job, &err);
+    if (code != HP_OK && job.speaker) print_error(&err);
+    if (job.saved.leaves) code = leave(&job, &err);
     hp_job_close(&job);
     hp_decoders_stop(job.decoders);
     return code;

@@ -83,7 +83,7 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
                     .dropout = j->options->dropout,
                     .updates = iter - j->scores.loss_scale.skipped,
                     .loss_scale = j->scores.loss_scale.value,
-                    .ask = hp_checkpoint_ask(j->checkpoint)};
+                    .ask = hp_checkpoint_ask(j->saved.checkpoint)};
     hp_rates_set(&j->rates, j->steps, &step);
     HP_TRY(hp_job_nonfinite_keep(j, err));
     const double cpu0_s = cpu_now_s();
@@ -124,9 +124,9 @@ static hp_status sample_speed(hp_job *j, int64_t done, hp_error *err) {
 
 /* What a save holds the run up for is a sample of the step after which it came. */
 static hp_status visit_checkpoint(hp_job *j, int64_t done, hp_error *err) {
-    if (!j->checkpoint) return HP_OK;
+    if (!j->saved.checkpoint) return HP_OK;
     HP_TRY(hp_job_checkpoint_visit(j, done, err));
-    const hp_checkpoint_cost cost = hp_checkpoint_cost_of(j->checkpoint);
+    const hp_checkpoint_cost cost = hp_checkpoint_cost_of(j->saved.checkpoint);
     if (cost.last_s > 0) sample(j, HP_COUNTER_CHECKPOINT, (int32_t)done - 1, cost.last_s);
     return HP_OK;
 }
@@ -151,18 +151,18 @@ static hp_status hash_buffer(const hp_job *j, int32_t iter, hp_buffer_kind kind,
     const int64_t elem = hp_dtype_bytes((hp_dtype)b->dtype);
     unsigned char *view = NULL;
     if (b->bytes == 0) return HP_OK;
-    HP_TRY(hp_memory_view(&j->device_memory, j->arena + b->offset, b->bytes, (void **)&view, err));
-    if (!j->hashes_params) sample_hash(j, iter, g->n_param + (kind == HP_BUF_STATE), view, b->bytes);
-    for (int p = 0; p < g->n_param && j->hashes_params; p++) {
+    HP_TRY(hp_memory_view(&j->device.memory, j->device.arena + b->offset, b->bytes, (void **)&view, err));
+    if (!j->hashes.by_param) sample_hash(j, iter, g->n_param + (kind == HP_BUF_STATE), view, b->bytes);
+    for (int p = 0; p < g->n_param && j->hashes.by_param; p++) {
         const hp_param_place *at = &r->place[p];
         if (at->here && hp_param_trained(&g->param[p]) == (kind == HP_BUF_WEIGHTS))
             sample_hash(j, iter, p, view + at->offset * elem, at->count * elem);
     }
-    return hp_memory_view_end(&j->device_memory, j->arena + b->offset, b->bytes, view, false, err);
+    return hp_memory_view_end(&j->device.memory, j->device.arena + b->offset, b->bytes, view, false, err);
 }
 
 static hp_status hash_weights(const hp_job *j, int32_t iter, hp_error *err) {
-    if (!j->timing.ring || !j->hashes) return HP_OK;
+    if (!j->timing.ring || !j->hashes.wanted) return HP_OK;
     HP_TRY(hash_buffer(j, iter, HP_BUF_WEIGHTS, err));
     return hash_buffer(j, iter, HP_BUF_STATE, err);
 }
@@ -188,7 +188,7 @@ static hp_status train_one(hp_job *j, int64_t *done, double *step_s, hp_error *e
 hp_status hp_job_train(hp_job *j, hp_error *err) {
     double *step_s = NULL;
     const int64_t first = j->begin.step;
-    sample(j, HP_COUNTER_PLANNED, 0, (double)j->arena_bytes);
+    sample(j, HP_COUNTER_PLANNED, 0, (double)j->device.arena_bytes);
     if (j->comm->rank == 0 && j->options->data.broken_percent >= 0)
         sample(j, HP_COUNTER_LEFT_OUT, 0, (double)(j->left_out[0] + j->left_out[1]));
     if (hp_graph_scales_loss(j->plan.graph) && j->scores.loss_scale.value <= 0)
@@ -197,7 +197,7 @@ hp_status hp_job_train(hp_job *j, hp_error *err) {
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_begin(j->steps, err);
     int64_t done = first;
     if (s == HP_OK) s = sample_speed(j, first, err);
-    while (s == HP_OK && done < j->steps && !j->leaves) {
+    while (s == HP_OK && done < j->steps && !j->saved.leaves) {
         step_s = make_room(step_s, done - first);
         s = train_one(j, &done, &step_s[done - first], err);
     }
@@ -297,7 +297,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
     const hp_sampler *sampler = j->timing.sampler;
     const bool scored = j->plan.graph->deployed ? score_steps(j) : j->options->eval;
     const double mine[] = {(double)peak_bytes(j),
-                           (double)j->arena_bytes,
+                           (double)j->device.arena_bytes,
                            rss_bytes(),
                            (double)(j->comm->sent_bytes - (sampler ? hp_sampler_sent_bytes(sampler) : 0)),
                            (double)j->comm->direct_bytes,
@@ -332,7 +332,7 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .yardstick_bytes = all + 5 * n,
                          .sent_bytes = all + 3 * n,
                          .direct_bytes = all + 4 * n};
-    if (j->checkpoint) f.checkpoint = hp_checkpoint_cost_of(j->checkpoint);
+    if (j->saved.checkpoint) f.checkpoint = hp_checkpoint_cost_of(j->saved.checkpoint);
     if (scored) report_images(j, &f);
     if (j->sink.votes) report_slide(j, &f);
     if (s == HP_OK && j->comm->rank == 0) s = hp_report_end(&f, err);

@@ -23,8 +23,8 @@ static hp_status check_options(const hp_job *j, hp_error *err) {
     return HP_OK;
 }
 
-hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
-    HP_TRY(hp_comm_agree(j->comm, check_options(j, err), speaker, err));
+hp_status hp_job_slide_open(hp_job *j, hp_error *err) {
+    HP_TRY(hp_job_agree(j, check_options(j, err), err));
     if (!patches_of(j)) return HP_OK;
     j->sink.votes = HP_NEW(j->memory, hp_votes, 1);
     *j->sink.votes = hp_votes_new(j->memory, j->plan.classes);
@@ -32,9 +32,9 @@ hp_status hp_job_slide_open(hp_job *j, bool *speaker, hp_error *err) {
     const hp_output_spec spec = heat_spec(j);
     hp_status s =
         j->comm->rank == 0 ? hp_patches_heat_create(patches_of(j), &spec, &j->sink.heat, err) : HP_OK;
-    HP_TRY(hp_comm_agree(j->comm, s, speaker, err));
+    HP_TRY(hp_job_agree(j, s, err));
     s = j->comm->rank > 0 ? hp_output_join(&spec, &j->sink.heat, err) : HP_OK;
-    return hp_comm_agree(j->comm, s, speaker, err);
+    return hp_job_agree(j, s, err);
 }
 
 void hp_job_slide_discard(hp_job *j) {
@@ -64,14 +64,13 @@ static hp_status sum_votes(hp_job *j, hp_error *err) {
 }
 
 hp_status hp_job_slide_finish(hp_job *j, hp_error *err) {
-    bool speaker = true;
     if (!j->sink.votes) return HP_OK;
     HP_TRY(sum_votes(j, err));
     if (!j->sink.heat) return HP_OK;
     const hp_output_spec spec = heat_spec(j);
     hp_status s = hp_output_close(j->sink.heat, err);
     j->sink.heat = NULL;
-    HP_TRY(hp_comm_agree(j->comm, s, &speaker, err));
+    HP_TRY(hp_job_agree(j, s, err));
     s = j->comm->rank == 0 ? hp_output_finish(&spec, err) : HP_OK;
-    return hp_comm_agree(j->comm, s, &speaker, err);
+    return hp_job_agree(j, s, err);
 }

@@ -180,9 +180,9 @@ static void open_rank(rank *me, hp_comm *comm) {
                        .comm = comm,
                        .role = me->number % f->p->n_role,
                        .replica = me->number / f->p->n_role,
-                       .arena = arena,
-                       .ops = &hp_device_ref,
-                       .device_memory = {.ops = &hp_memory_host},
+                       .device.arena = arena,
+                       .device.ops = &hp_device_ref,
+                       .device.memory = {.ops = &hp_memory_host},
                        .steps = 5,
                        .timing.patience = {.fixed_s = 600}};
     me->job.plan.graph = f->g;
@@ -260,7 +260,7 @@ static void *rank_main(void *arg) {
     me->status = law(me);
     if (me->status != HP_OK) thread_world_fail(me->f->world);
     me->job.comm->ops->close(me->job.comm);
-    free(me->job.arena);
+    free(me->job.device.arena);
     free(me->own);
     return NULL;
 }
@@ -345,7 +345,7 @@ static crew *hire(fixture *f, hp_comm *comm, const double *whole) {
 
 static void dismiss(crew *c) {
     for (int r = 0; r < c->n; r++) {
-        free(c->rank[r].job.arena);
+        free(c->rank[r].job.device.arena);
         free(c->rank[r].own);
     }
 }
@@ -401,7 +401,7 @@ static void a_parameter_without_a_home_is_not_saved(void **state) {
     assert_int_equal(hp_job_save(&me.job, &me.err), HP_EPLAN);
     assert_non_null(strstr(me.err.text, f.g->param[2].name));
     comm->ops->close(comm);
-    free(me.job.arena);
+    free(me.job.device.arena);
     free(me.own);
     thread_world_free(f.world);
     hp_arena_free(f.memory);
