@@ -70,31 +70,32 @@ hp_status hp_report_end(const hp_report_final *f, hp_error *err) {
         number("held_up_s", f->checkpoint.total_s);
         printf("}");
     }
-    if (f->has_eval) {
-        number("accuracy", f->accuracy);
-        if (f->has_iou) number("iou", f->iou);
-        number("eval_loss", f->eval_loss);
-        printf(",\"eval_images\":%lld,\"test_images\":%lld", (long long)f->eval_images,
-               (long long)f->test_images);
+    if (f->eval.has) {
+        number("accuracy", f->eval.accuracy);
+        if (f->eval.has_iou) number("iou", f->eval.iou);
+        number("eval_loss", f->eval.loss);
+        printf(",\"eval_images\":%lld,\"test_images\":%lld", (long long)f->eval.images,
+               (long long)f->eval.test_images);
     }
-    if (f->eval_bytes > 0) {
-        number("perplexity", exp(f->eval_loss));
-        number("bits_per_byte", f->eval_loss / log(2));
-        printf(",\"eval_bytes\":%lld", (long long)f->eval_bytes);
+    if (f->eval.text_bytes > 0) {
+        number("perplexity", exp(f->eval.loss));
+        number("bits_per_byte", f->eval.loss / log(2));
+        printf(",\"eval_bytes\":%lld", (long long)f->eval.text_bytes);
     }
-    if (f->has_slide) {
-        printf(",\"slide\":{\"patches\":%lld,\"mean_class\":%d", (long long)f->patches, f->mean_class);
-        number("mean_share", f->mean_share);
-        printf(",\"majority_class\":%d", f->majority_class);
-        number("majority_share", f->majority_share);
+    if (f->slide.has) {
+        printf(",\"slide\":{\"patches\":%lld,\"mean_class\":%d", (long long)f->slide.patches,
+               f->slide.mean_class);
+        number("mean_share", f->slide.mean_share);
+        printf(",\"majority_class\":%d", f->slide.majority_class);
+        number("majority_share", f->slide.majority_share);
         printf("}");
     }
-    numbers("peak_bytes", f->peak_bytes, f->ranks);
-    numbers("planned_bytes", f->planned_bytes, f->ranks);
-    numbers("rss_bytes", f->rss_bytes, f->ranks);
-    numbers("yardstick_bytes", f->yardstick_bytes, f->ranks);
-    numbers("sent_bytes", f->sent_bytes, f->ranks);
-    numbers("direct_bytes", f->direct_bytes, f->ranks);
+    numbers("peak_bytes", f->ranks.peak_bytes, f->ranks.n);
+    numbers("planned_bytes", f->ranks.planned_bytes, f->ranks.n);
+    numbers("rss_bytes", f->ranks.rss_bytes, f->ranks.n);
+    numbers("yardstick_bytes", f->ranks.yardstick_bytes, f->ranks.n);
+    numbers("sent_bytes", f->ranks.sent_bytes, f->ranks.n);
+    numbers("direct_bytes", f->ranks.direct_bytes, f->ranks.n);
     printf("}\n");
     return flushed(err);
 }

@@ -24,6 +24,27 @@ typedef struct hp_report_step_of {
 /* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}. Errors: HP_EIO (stdout is full). */
 hp_status hp_report_step(const hp_report_step_of *s, hp_error *err);
 
+typedef struct hp_report_eval {
+    bool has;
+    double accuracy, loss;       /* accuracy: of images, or of pixels */
+    int64_t images, test_images; /* images that were looked at, of how many */
+    int64_t text_bytes;          /* of text, whose next ones were predicted; 0: the data are none */
+    bool has_iou;                /* the network predicts a class per pixel */
+    double iou;                  /* NaN: no foreground in data or predictions */
+} hp_report_eval;
+
+typedef struct hp_report_slide { /* the data are patches of an image */
+    bool has;
+    int64_t patches;
+    int32_t mean_class, majority_class;
+    double mean_share, majority_share;
+} hp_report_slide;
+
+typedef struct hp_report_ranks { /* a number per rank each */
+    int n;
+    const double *peak_bytes, *planned_bytes, *rss_bytes, *yardstick_bytes, *sent_bytes, *direct_bytes;
+} hp_report_ranks;
+
 typedef struct hp_report_final {
     int64_t steps;
     double loss;         /* of the last step */
@@ -34,20 +55,10 @@ typedef struct hp_report_final {
     int64_t skipped;     /* steps whose gradients were not finite */
     bool leaves_out;     /* images that cannot be read may be left out */
     int64_t left_out;    /* such images, of training and evaluation */
-    bool has_eval;
-    double accuracy, eval_loss;       /* accuracy: of images, or of pixels */
-    int64_t eval_images, test_images; /* images that were looked at, of how many */
-    int64_t eval_bytes;               /* of text, whose next ones were predicted; 0: the data are none */
-    bool has_iou;                     /* the network predicts a class per pixel */
-    double iou;                       /* NaN: no foreground in data or predictions */
-    bool has_slide;                   /* the data are patches of an image */
-    int64_t patches;
-    int32_t mean_class, majority_class;
-    double mean_share, majority_share;
+    hp_report_eval eval;
+    hp_report_slide slide;
     hp_checkpoint_cost checkpoint; /* saves 0: none */
-    int ranks;
-    const double *peak_bytes, *planned_bytes, *rss_bytes, *yardstick_bytes, *sent_bytes,
-        *direct_bytes; /* per rank */
+    hp_report_ranks ranks;
 } hp_report_final;
 
 /* {"final":true,...}: the last line of a run. */

@@ -269,10 +269,10 @@ static void report_images(const hp_job *j, hp_report_final *f) {
     const int64_t steps = pass == &j->eval && pass->loader ? hp_loader_steps(pass->loader) : j->steps;
     const int64_t done = steps * pass->program->batch, all = hp_dataset_count(pass->data);
     const bool endless = !j->options->data.input && strcmp(j->options->data.name, "synthetic") == 0;
-    f->eval_bytes = hp_dataset_is_text(pass->data) ? j->scores.eval_labels : 0;
-    f->has_iou = f->has_iou && !f->eval_bytes;
-    f->eval_images = endless || done < all ? done : all - j->left_out[pass == &j->eval];
-    f->test_images = endless ? done : all;
+    f->eval.text_bytes = hp_dataset_is_text(pass->data) ? j->scores.eval_labels : 0;
+    f->eval.has_iou = f->eval.has_iou && !f->eval.text_bytes;
+    f->eval.images = endless || done < all ? done : all - j->left_out[pass == &j->eval];
+    f->eval.test_images = endless ? done : all;
 }
 
 static void sample_sent(const hp_job *j) {
@@ -284,12 +284,12 @@ static void sample_sent(const hp_job *j) {
 
 static void report_slide(const hp_job *j, hp_report_final *f) {
     const hp_vote v = hp_votes_verdict(j->sink.votes);
-    f->has_slide = true;
-    f->patches = v.patches;
-    f->mean_class = v.mean_class;
-    f->majority_class = v.majority_class;
-    f->mean_share = v.mean_share;
-    f->majority_share = v.majority_share;
+    f->slide.has = true;
+    f->slide.patches = v.patches;
+    f->slide.mean_class = v.mean_class;
+    f->slide.majority_class = v.majority_class;
+    f->slide.mean_share = v.mean_share;
+    f->slide.majority_share = v.majority_share;
 }
 
 hp_status hp_job_report(hp_job *j, hp_error *err) {
@@ -315,23 +315,23 @@ hp_status hp_job_report(hp_job *j, hp_error *err) {
                          .loss = j->scores.loss,
                          .step_s = j->scores.step_s,
                          .images_per_s = j->scores.step_s > 0 ? (double)j->plan.batch / j->scores.step_s : 0,
-                         .has_eval = scored,
-                         .accuracy = j->scores.accuracy,
-                         .eval_loss = j->scores.eval_loss,
-                         .has_iou = scored && j->options->eval && !isnan(j->scores.iou),
-                         .iou = j->scores.iou,
+                         .eval.has = scored,
+                         .eval.accuracy = j->scores.accuracy,
+                         .eval.loss = j->scores.eval_loss,
+                         .eval.has_iou = scored && j->options->eval && !isnan(j->scores.iou),
+                         .eval.iou = j->scores.iou,
                          .loss_scale = j->scores.loss_scale.value,
                          .skips = j->options->nan.skips > 0,
                          .skipped = j->scores.loss_scale.skipped,
                          .leaves_out = j->options->data.broken_percent >= 0,
                          .left_out = j->left_out[0] + j->left_out[1],
-                         .ranks = n,
-                         .peak_bytes = all,
-                         .planned_bytes = all + n,
-                         .rss_bytes = all + 2 * n,
-                         .yardstick_bytes = all + 5 * n,
-                         .sent_bytes = all + 3 * n,
-                         .direct_bytes = all + 4 * n};
+                         .ranks.n = n,
+                         .ranks.peak_bytes = all,
+                         .ranks.planned_bytes = all + n,
+                         .ranks.rss_bytes = all + 2 * n,
+                         .ranks.yardstick_bytes = all + 5 * n,
+                         .ranks.sent_bytes = all + 3 * n,
+                         .ranks.direct_bytes = all + 4 * n};
     if (j->saved.checkpoint) f.checkpoint = hp_checkpoint_cost_of(j->saved.checkpoint);
     if (scored) report_images(j, &f);
     if (j->sink.votes) report_slide(j, &f);
