@@ -53,22 +53,22 @@ static hp_status load_into_host(void *self, int32_t task, int32_t iter, hp_error
 
 hp_status interp_data_open(hp_interp *in, hp_error *err) {
     const hp_role *r = in->c.role;
-    if (!in->streams) return HP_OK;
-    in->host = interp_zeroed((size_t)r->n_task, sizeof *in->host);
-    HP_TRY(in->streams->event_new(in->c.memory, &in->fetched, err));
+    if (!in->device.streams) return HP_OK;
+    in->loads.host = interp_zeroed((size_t)r->n_task, sizeof *in->loads.host);
+    HP_TRY(in->device.streams->event_new(in->c.memory, &in->device.fetched, err));
     for (int t = 0; t < r->n_task; t++) {
         const int64_t bytes = room_of(in, &r->task[t]);
-        if (bytes > 0) HP_TRY(in->streams->host_new(in->c.memory, bytes, &in->host[t], err));
+        if (bytes > 0) HP_TRY(in->device.streams->host_new(in->c.memory, bytes, &in->loads.host[t], err));
     }
-    return in->c.n_steps > 1 ? hp_ahead_start(r->n_task, load_into_host, in, &in->ahead, err) : HP_OK;
+    return in->c.n_steps > 1 ? hp_ahead_start(r->n_task, load_into_host, in, &in->loads.ahead, err) : HP_OK;
 }
 
 void interp_data_close(hp_interp *in) {
-    hp_ahead_stop(in->ahead);
-    for (int t = 0; in->host && t < in->c.role->n_task; t++)
-        if (in->host[t]) in->streams->host_free(in->c.memory, in->host[t]);
-    if (in->fetched) in->streams->event_free(in->c.memory, in->fetched);
-    free(in->host);
+    hp_ahead_stop(in->loads.ahead);
+    for (int t = 0; in->loads.host && t < in->c.role->n_task; t++)
+        if (in->loads.host[t]) in->device.streams->host_free(in->c.memory, in->loads.host[t]);
+    if (in->device.fetched) in->device.streams->event_free(in->c.memory, in->device.fetched);
+    free(in->loads.host);
 }
 
 static hp_status load_rows(const hp_interp *in, int32_t iter, const hp_task *t, const loaded *l, void *x,
@@ -92,48 +92,49 @@ static hp_status load_here(hp_interp *in, const hp_task *t, const loaded *l, hp_
 static hp_status load_into_host(void *self, int32_t task, int32_t iter, hp_error *err) {
     const hp_interp *in = self;
     const loaded l = loaded_by(in, interp_task(in, task));
-    unsigned char *host = in->host[task], *labels = host + line_up(l.x_bytes);
+    unsigned char *host = in->loads.host[task], *labels = host + line_up(l.x_bytes);
     return load_rows(in, iter, interp_task(in, task), &l, l.x < 0 ? NULL : host, l.labels < 0 ? NULL : labels,
                      err);
 }
 
 /* The room is there for this step: the one before, which is over, was the last to read it. */
 static hp_status load_there(hp_interp *in, int32_t task, const loaded *l, hp_error *err) {
-    unsigned char *host = in->host[task], *labels = host + line_up(l->x_bytes);
+    unsigned char *host = in->loads.host[task], *labels = host + line_up(l->x_bytes);
     hp_order order = interp_order(in, task), x_order = order;
-    HP_TRY(in->ahead ? hp_ahead_wait(in->ahead, task, in->iter, err)
-                     : load_into_host(in, task, in->iter, err));
+    HP_TRY(in->loads.ahead ? hp_ahead_wait(in->loads.ahead, task, in->iter, err)
+                           : load_into_host(in, task, in->iter, err));
     if (l->labels >= 0) x_order.done = NULL;
     if (l->x >= 0)
-        HP_TRY(in->streams->copy(in->c.memory, HP_STREAM_COMPUTE,
-                                 interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box), host,
-                                 l->x_bytes, &x_order, err));
+        HP_TRY(in->device.streams->copy(in->c.memory, HP_STREAM_COMPUTE,
+                                        interp_buffer(in, l->x) + rows_at(&in->c.role->buffer[l->x], &l->box),
+                                        host, l->x_bytes, &x_order, err));
     if (l->labels < 0) return HP_OK;
-    return in->streams->copy(in->c.memory, HP_STREAM_COMPUTE, interp_buffer(in, l->labels), labels,
-                             l->label_bytes, &order, err);
+    return in->device.streams->copy(in->c.memory, HP_STREAM_COMPUTE, interp_buffer(in, l->labels), labels,
+                                    l->label_bytes, &order, err);
 }
 
 hp_status interp_load(hp_interp *in, int32_t task, hp_error *err) {
     const loaded l = loaded_by(in, interp_task(in, task));
-    return in->streams ? load_there(in, task, &l, err) : load_here(in, interp_task(in, task), &l, err);
+    return in->device.streams ? load_there(in, task, &l, err) : load_here(in, interp_task(in, task), &l, err);
 }
 
 /* Evaluation counts its batches down from -1. */
 void interp_loaded(hp_interp *in) {
     const hp_wired_queue *compute = &in->wired.queue[0];
-    if (!in->ahead || --in->n_loads > 0 || in->n_steps + 1 >= in->c.n_steps) return;
+    if (!in->loads.ahead || --in->loads.left > 0 || in->graphs.n_steps + 1 >= in->c.n_steps) return;
     for (int i = 0; i < compute->n; i++)
         if (interp_task(in, compute->task[i])->op == HP_TASK_LOAD)
-            hp_ahead_ask(in->ahead, compute->task[i], in->iter + (in->iter < 0 ? -1 : 1));
+            hp_ahead_ask(in->loads.ahead, compute->task[i], in->iter + (in->iter < 0 ? -1 : 1));
 }
 
 /* What a store puts out, as the host sees it. It is there, so the copy waits for nothing: the compute stream
  * may hold tasks that wait for messages, which the host has to carry. */
 static hp_status fetch(hp_interp *in, int32_t task, const unsigned char *at, int64_t bytes, hp_error *err) {
-    const hp_order order = {.done = in->fetched};
+    const hp_order order = {.done = in->device.fetched};
     bool done = false;
-    HP_TRY(in->streams->copy(in->c.memory, HP_STREAM_COPY, in->host[task], at, bytes, &order, err));
-    while (!done) HP_TRY(in->streams->query(in->c.memory, in->fetched, &done, err));
+    HP_TRY(
+        in->device.streams->copy(in->c.memory, HP_STREAM_COPY, in->loads.host[task], at, bytes, &order, err));
+    while (!done) HP_TRY(in->device.streams->query(in->c.memory, in->device.fetched, &done, err));
     return HP_OK;
 }
 
@@ -144,8 +145,8 @@ hp_status interp_store(hp_interp *in, int32_t task, hp_error *err) {
     const hp_box box = hp_task_rows(t, &b->box);
     const unsigned char *at = interp_buffer(in, x) + rows_at(b, &box);
     if (!in->c.store) return HP_OK;
-    if (in->streams) HP_TRY(fetch(in, task, at, part_bytes(b, &box), err));
-    return in->c.store(in->c.sink, in->iter, t->micro, in->streams ? in->host[task] : at, &box,
+    if (in->device.streams) HP_TRY(fetch(in, task, at, part_bytes(b, &box), err));
+    return in->c.store(in->c.sink, in->iter, t->micro, in->device.streams ? in->loads.host[task] : at, &box,
                        (hp_dtype)b->dtype, err);
 }
 

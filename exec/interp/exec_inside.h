@@ -18,6 +18,28 @@ typedef struct interp_flight { /* a transfer or a task on a device that has star
     int64_t t0_ns;
 } interp_flight;
 
+typedef struct interp_device {    /* with streams: a task is done once its event is */
+    const hp_stream_ops *streams; /* NULL: all work is complete on return */
+    hp_event **event;             /* per task of an ordered queue: recorded after it */
+    hp_event *zero;               /* recorded at the begin of a step, at zero_ns */
+    int64_t zero_ns;
+    int64_t *done_ns;  /* per task: when its event was reached; 0: not yet in this step */
+    hp_event **after;  /* room for the events one task waits for */
+    hp_event *fetched; /* recorded after a store's copy */
+} interp_device;
+
+typedef struct interp_graphs { /* tasks that a device launches together (graphs.c) */
+    int32_t n_steps;           /* done so far */
+    int32_t *segment;          /* per task: graph_segments.h; NULL: every task is launched by itself */
+    hp_captured **captured;    /* per task that a segment begins with; NULL: none is kept */
+} interp_graphs;
+
+typedef struct interp_loads {
+    void **host;            /* per load and store task: page-locked room, or NULL */
+    struct hp_ahead *ahead; /* fills those of loads for the next step; NULL */
+    int32_t left;           /* of this step, not yet done */
+} interp_loads;
+
 struct hp_interp {
     hp_interp_config c;
     hp_arena *tables; /* what is built once */
@@ -34,20 +56,9 @@ struct hp_interp {
     int64_t idle_since_ns; /* 0: not idle */
     double limit_s;
     double metric[HP_METRICS];
-    /* With streams: */
-    const hp_stream_ops *streams; /* NULL: all work is complete on return */
-    hp_event **event;             /* per task of an ordered queue: recorded after it */
-    hp_event *zero;               /* recorded at the begin of a step, at zero_ns */
-    int64_t zero_ns;
-    int64_t *done_ns;       /* per task: when its event was reached; 0: not yet in this step */
-    hp_event **after;       /* room for the events one task waits for */
-    int32_t n_steps;        /* done so far */
-    int32_t *segment;       /* per task: graph_segments.h; NULL: every task is launched by itself */
-    hp_captured **captured; /* per task that a segment begins with; NULL: none is kept */
-    void **host;            /* per load and store task: page-locked room, or NULL */
-    struct hp_ahead *ahead; /* fills those of loads for the next step; NULL */
-    int32_t n_loads;        /* of this step, not yet done */
-    hp_event *fetched;      /* recorded after a store's copy */
+    interp_device device;
+    interp_graphs graphs;
+    interp_loads loads;
 };
 
 /* --- loop.c --- */

@@ -67,7 +67,7 @@ static bool passes(const hp_interp *in, int32_t task) {
 
 static void let_pass(hp_interp *in, int32_t task) {
     const int64_t now_ns = hp_clock_now_ns(in->c.clock);
-    if (in->streams) in->done_ns[task] = now_ns;
+    if (in->device.streams) in->device.done_ns[task] = now_ns;
     interp_started(in, task);
     interp_complete(in, task, now_ns, now_ns);
 }

@@ -18,7 +18,7 @@ void *interp_zeroed(size_t n, size_t size) {
 }
 
 static bool ordered(const hp_interp *in, const hp_queue *q) {
-    if (!in->streams) return false;
+    if (!in->device.streams) return false;
     if (q->kind == HP_QUEUE_COMPUTE) return true;
     return in->c.comm->ops->ordered && in->c.comm->ops->ordered(in->c.comm, q->backend);
 }
@@ -55,7 +55,7 @@ static void measure_extents(hp_interp *in) {
 hp_status hp_interp_new(const hp_interp_config *config, hp_interp **interp, hp_error *err) {
     hp_interp *in = interp_zeroed(1, sizeof *in);
     in->c = *config;
-    in->streams = config->memory->ops->streams;
+    in->device.streams = config->memory->ops->streams;
     index_program(in);
     measure_extents(in);
     hp_status s = interp_device_open(in, err);
@@ -157,7 +157,7 @@ static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
     if (hp_task_on_host(op)) {
         HP_TRY(do_on_host(in, task, err));
         interp_started(in, task);
-        interp_complete(in, task, t0_ns, in->done_ns[task] = hp_clock_now_ns(in->c.clock));
+        interp_complete(in, task, t0_ns, in->device.done_ns[task] = hp_clock_now_ns(in->c.clock));
         return HP_OK;
     }
     if (op == HP_TASK_LOAD) {
@@ -214,8 +214,8 @@ static hp_status begin_step(hp_interp *in, const hp_step *step, int32_t iter, do
     const hp_role *r = in->c.role;
     hp_ready_reset(&in->ready);
     in->left = r->n_task;
-    in->n_flight = in->n_computing = in->n_loads = 0;
-    for (int t = 0; t < r->n_task; t++) in->n_loads += r->task[t].op == HP_TASK_LOAD;
+    in->n_flight = in->n_computing = in->loads.left = 0;
+    for (int t = 0; t < r->n_task; t++) in->loads.left += r->task[t].op == HP_TASK_LOAD;
     in->iter = iter;
     in->idle_since_ns = 0;
     in->limit_s = limit_s;
@@ -233,7 +233,7 @@ hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, doubl
         else if (in->left > 0)
             HP_TRY(wait(in, err));
     }
-    in->n_steps++;
+    in->graphs.n_steps++;
     return interp_read_metric(in, err);
 }
 
@@ -241,13 +241,13 @@ hp_status hp_interp_again(hp_interp *in, const hp_step *step, int32_t iter, doub
                           hp_status (*observe)(void *observer, int32_t task, hp_error *err), void *observer,
                           hp_error *err) {
     const hp_interp_config c = in->c;
-    HP_ASSERT(!in->streams);
+    HP_ASSERT(!in->device.streams);
     in->c.observe = observe;
     in->c.observer = observer;
     in->c.ring = NULL;
     const hp_status s = hp_interp_step(in, step, iter, limit_s, err);
     in->c = c;
-    in->n_steps--;
+    in->graphs.n_steps--;
     return s;
 }
 
