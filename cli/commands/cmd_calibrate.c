@@ -394,14 +394,14 @@ static hp_status quick_hold(void *self, const calibrate_job *job, hp_error *err)
 /* As `hplan simulate` with the same options would search. */
 static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calibration *c,
                            calibrate_outcome *out, hp_error *err) {
-    const simulate_options wanted = {.net = o->net,
-                                     .image = o->image,
-                                     .batch = o->batch,
-                                     .gpus = o->gpus,
-                                     .mode = o->mode,
-                                     .prec = o->prec,
-                                     .machine = s->jobs.device->machine,
-                                     .cost = access(s->path, R_OK) == 0 ? s->path : NULL};
+    const simulate_options wanted = {.network.net = o->net,
+                                     .network.image = o->image,
+                                     .step.batch = o->batch,
+                                     .machine.gpus = o->gpus,
+                                     .step.mode = o->mode,
+                                     .network.prec = o->prec,
+                                     .machine.name = s->jobs.device->machine,
+                                     .costs.table = access(s->path, R_OK) == 0 ? s->path : NULL};
     simulate_setup *search = HP_NEW(arena, simulate_setup, 1);
     quick q = {arena, s, search, c};
     const calibrate_measure measure = {&q, quick_run, quick_table, quick_hold};

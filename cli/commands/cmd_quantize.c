@@ -76,13 +76,13 @@ static hp_status plan_of_file(frame *f, hp_plan *plan, hp_eval_setup *under, hp_
 
 static hp_status plan_of_options(frame *f, hp_plan *plan, hp_eval_setup *under, hp_error *err) {
     const options *o = f->options;
-    const simulate_options so = {.net = o->net,
-                                 .onnx = o->onnx,
-                                 .image = o->image,
-                                 .classes = o->classes,
-                                 .mode = "infer",
-                                 .batch = o->batch,
-                                 .device = o->device,
+    const simulate_options so = {.network.net = o->net,
+                                 .network.onnx = o->onnx,
+                                 .network.image = o->image,
+                                 .network.classes = o->classes,
+                                 .step.mode = "infer",
+                                 .step.batch = o->batch,
+                                 .machine.device = o->device,
                                  .strategy = o->strategy ? o->strategy : "dp=1"};
     simulate_setup s;
     if (!o->net && !o->onnx)

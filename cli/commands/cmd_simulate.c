@@ -50,7 +50,7 @@ static hp_status check_float_layers(const simulate_options *o, const simulate_se
     bool low = false;
     for (int i = 0; i < s->n_prec; i++)
         low |= hp_prec_store(s->prec[i]) != HP_STORE_REAL || s->prec[i] == HP_PREC_INT8_DYNAMIC;
-    if (!o->float_layers || (low && !train)) return HP_OK;
+    if (!o->network.float_layers || (low && !train)) return HP_OK;
     return hp_fail(err, HP_EUSAGE, "--float-layers are left out of low precision, %s: %s",
                    train ? "and training stores all layers alike" : "and fp32 and tf32 store real numbers",
                    train ? "give --mode infer --prec int8" : "give --prec int8");
@@ -67,14 +67,14 @@ static hp_status stopped(const simulate_found *f, hp_error *err) {
 static hp_status parse_race(const simulate_options *o, const simulate_setup *s, const char *path,
                             race_options *r, hp_error *err) {
     *r = (race_options){.path = path, .seconds = RACE_SECONDS, .seed = s->seed};
-    if (o->seconds && !o->measure)
+    if (o->race.seconds && !o->race.measure)
         return hp_fail(err, HP_EUSAGE, "--seconds is the time for --measure: give that too");
-    if (!o->measure) return HP_OK;
+    if (!o->race.measure) return HP_OK;
     if (s->has_strategy)
         return hp_fail(err, HP_EUSAGE,
                        "--measure compares candidates, --strategy evaluates one: give one of them");
-    HP_TRY(hp_parse_int(o->measure, "--measure", 2, RACE_MOST, &r->top, err));
-    if (o->seconds) HP_TRY(hp_parse_double(o->seconds, "--seconds", 0.001, 1e6, &r->seconds, err));
+    HP_TRY(hp_parse_int(o->race.measure, "--measure", 2, RACE_MOST, &r->top, err));
+    if (o->race.seconds) HP_TRY(hp_parse_double(o->race.seconds, "--seconds", 0.001, 1e6, &r->seconds, err));
     return race_check_machine(&s->machine, "--measure", err);
 }
 
@@ -121,17 +121,17 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
     if (!f.stopped) simulate_gains(arena, &s, &f);
     simulate_find_facts(arena, &s, &f);
-    if (!o->json && sizes.n) simulate_print_sizes(&sizes);
-    if (!o->json) simulate_print(&s, &f);
-    if (!o->json) HP_TRY(cli_finish_stdout(err));
-    if (o->measure && f.n && !f.stopped) ran = measure(arena, &ro, &f, &r, err);
-    if (o->json) HP_TRY(print_json(&s, &f, &sizes, &r, ran == HP_OK ? err : NULL));
-    if (!o->json && r.winner >= 0) race_print(&r);
+    if (!o->show.json && sizes.n) simulate_print_sizes(&sizes);
+    if (!o->show.json) simulate_print(&s, &f);
+    if (!o->show.json) HP_TRY(cli_finish_stdout(err));
+    if (o->race.measure && f.n && !f.stopped) ran = measure(arena, &ro, &f, &r, err);
+    if (o->show.json) HP_TRY(print_json(&s, &f, &sizes, &r, ran == HP_OK ? err : NULL));
+    if (!o->show.json && r.winner >= 0) race_print(&r);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));
         return f.stopped ? stopped(&f, err) : no_plan(&f, err);
     }
-    if (!o->json) simulate_next(&s, &f, path);
+    if (!o->show.json) simulate_next(&s, &f, path);
     HP_TRY(cli_finish_stdout(err));
     return f.stopped ? stopped(&f, err) : ran;
 }

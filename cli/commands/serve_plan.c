@@ -35,16 +35,16 @@ static hp_status serve_another(hp_arena *arena, const serve_request *r, const ch
 hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *path, hp_plan *plan,
                            hp_error *err) {
     if (r->of) return serve_another(arena, r, path, plan, err);
-    const simulate_options o = {.net = r->net,
-                                .onnx = r->onnx,
-                                .float_layers = r->float_layers,
-                                .image = r->image_h ? hp_arena_printf(arena, "%dx%d", r->image_h, r->image_w)
-                                                    : NULL,
-                                .classes = number_text(arena, r->classes),
-                                .mode = "infer",
-                                .batch = number_text(arena, r->batch),
-                                .device = r->device,
-                                .strategy = strategy_text(arena, r)};
+    const simulate_options o = {
+        .network.net = r->net,
+        .network.onnx = r->onnx,
+        .network.float_layers = r->float_layers,
+        .network.image = r->image_h ? hp_arena_printf(arena, "%dx%d", r->image_h, r->image_w) : NULL,
+        .network.classes = number_text(arena, r->classes),
+        .step.mode = "infer",
+        .step.batch = number_text(arena, r->batch),
+        .machine.device = r->device,
+        .strategy = strategy_text(arena, r)};
     simulate_setup s;
     hp_prediction p = {0};
     HP_TRY(simulate_prepare(arena, &o, &s, err));

@@ -8,23 +8,23 @@ static hp_status find_one(hp_arena *arena, const simulate_options *o, simulate_s
     simulate_found f = {0};
     HP_TRY(simulate_prepare(arena, o, &s, err));
     HP_TRY(simulate_find(arena, &s, &f, err));
-    if (f.stopped) return hp_fail(err, (hp_status)(128 + SIGINT), "stopped at --image %s", o->image);
+    if (f.stopped) return hp_fail(err, (hp_status)(128 + SIGINT), "stopped at --image %s", o->network.image);
     simulate_add_size(&s, &f, sizes);
     return HP_OK;
 }
 
 hp_status simulate_earlier_sizes(hp_arena *arena, simulate_options *o, simulate_sizes *sizes, hp_error *err) {
     simulate_options one = *o;
-    if (!o->image || !strchr(o->image, ',')) return HP_OK;
-    char *rest = hp_arena_strdup(arena, o->image);
+    if (!o->network.image || !strchr(o->network.image, ',')) return HP_OK;
+    char *rest = hp_arena_strdup(arena, o->network.image);
     for (char *comma; (comma = strchr(rest, ',')) != NULL; rest = comma + 1) {
         *comma = '\0';
-        one.image = rest;
+        one.network.image = rest;
         if (sizes->n + 1 == SIM_MAX_COUNTS)
             return hp_fail(err, HP_EUSAGE, "--image: at most %d sizes", SIM_MAX_COUNTS);
         HP_TRY(find_one(arena, &one, sizes, err));
     }
-    o->image = rest;
+    o->network.image = rest;
     return HP_OK;
 }
 

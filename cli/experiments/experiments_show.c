@@ -60,7 +60,7 @@ static void print_row(const experiment_file *f, const experiment_row *r, const e
            r->has_figure ? experiment_measure_names[r->measure] : "-", published(r, paper),
            simulated(r, x, value), percent(x->error, true, error), percent(roofline->error, true, other),
            experiment_kind_names[r->kind], r->used && f->in_table ? ", used" : "", remark(r, x));
-    if (r->runs && r->options.as) printf(" (as %s)", r->options.as);
+    if (r->runs && r->options.costs.as) printf(" (as %s)", r->options.costs.as);
     if (r->missing) printf(" not simulated: %s", cli_plain(r->missing, plain, sizeof plain));
     if (!r->missing && *x->why) printf(" %s", cli_plain(x->why, plain, sizeof plain));
     if (*r->note) printf("; %s", cli_plain(r->note, plain, sizeof plain));

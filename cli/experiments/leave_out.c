@@ -10,10 +10,11 @@ struct experiment_dimension {
     bool file;
     size_t at; /* else */
 };
-static const experiment_dimension dimensions[] = {{"net", false, offsetof(simulate_options, net)},
-                                                  {"machine", false, offsetof(simulate_options, machine)},
-                                                  {"image", false, offsetof(simulate_options, image)},
-                                                  {"group", true, 0}};
+static const experiment_dimension dimensions[] = {
+    {"net", false, offsetof(simulate_options, network.net)},
+    {"machine", false, offsetof(simulate_options, machine.name)},
+    {"image", false, offsetof(simulate_options, network.image)},
+    {"group", true, 0}};
 
 hp_status experiment_find_dimension(const char *name, const experiment_dimension **d, hp_error *err) {
     for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++) {

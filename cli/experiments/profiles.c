@@ -6,8 +6,8 @@
 
 static bool is_of(const experiment_file *f, const experiment_row *r, const char *framework) {
     const experiment_row *origin = experiment_origin(f, r);
-    return r->kind == EXPERIMENT_POINT && origin && origin->options.as &&
-           strcmp(origin->options.as, framework) == 0;
+    return r->kind == EXPERIMENT_POINT && origin && origin->options.costs.as &&
+           strcmp(origin->options.costs.as, framework) == 0;
 }
 
 static void count(const experiment_file *f, const experiment_run *run, experiment_profile *p) {

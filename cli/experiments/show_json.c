@@ -19,7 +19,7 @@ static json_t *row_json(const experiment_file *f, const experiment_row *r, const
         "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         r->name, "measure", r->has_figure ? json_string(experiment_measure_names[r->measure]) : json_null(),
         "kind", text(experiment_kind_names[r->kind]), "used", (int)(r->used && f->in_table), "as",
-        text(experiment_origin(f, r)->options.as), "published_low",
+        text(experiment_origin(f, r)->options.costs.as), "published_low",
         has ? cli_json_number(r->low) : json_null(), "published_high",
         has ? cli_json_number(r->high) : json_null(), "published_word", text(r->word), "simulated",
         cli_json_number(x->value), "simulated_word", text(x->word), "error", cli_json_number(x->error), "hit",

@@ -18,19 +18,53 @@ enum {
     SIM_MAX_CHANGES = 16
 };
 
-typedef struct simulate_options {
-    const char *net, *image, *classes, *mode, *batch, *machine, *cost, *gpus, *strategy, *device, *top, *sort,
-        *seed, *out, *rules, *memory, *prec, *onnx, *float_layers, *as, *optimizer;
-    const char *memory_limit, *jitter, *straggler;
+/* The command line's words; NULL: not given. */
+typedef struct simulate_network_options {
+    const char *net, *onnx, *image, *classes, *prec, *float_layers;
+} simulate_network_options;
+
+typedef struct simulate_step_options {
+    const char *mode, *batch, *batch_per_gpu, *optimizer, *seed;
+    bool clip_norm;
+} simulate_step_options;
+
+typedef struct simulate_epoch_options {
+    const char *samples, *data, *price;
+} simulate_epoch_options;
+
+typedef struct simulate_machine_options {
+    const char *name, *device, *gpus, *ranks_per_node, *memory, *memory_limit;
+    int n_set;
+    const char *set[SIM_MAX_CHANGES]; /* changes of the machine */
+} simulate_machine_options;
+
+typedef struct simulate_cost_options {
+    const char *table, *as, *jitter, *straggler;
+    bool check_speed, no_fold;
+} simulate_cost_options;
+
+typedef struct simulate_show_options {
+    const char *top, *sort;
+    bool all, json;
+} simulate_show_options;
+
+typedef struct simulate_race_options {
     const char *measure, *seconds;
-    const char *ranks_per_node;
-    const char *batch_per_gpu, *samples, *data, *price;
+} simulate_race_options;
+
+typedef struct simulate_options {
+    simulate_network_options network;
+    simulate_step_options step;
+    simulate_epoch_options epoch;
+    simulate_machine_options machine;
+    simulate_cost_options costs;
+    const char *strategy, *rules;
     int n_more; /* --strategy after the first */
     const char *more[SIM_MAX_STRATEGIES];
-    const char *set[SIM_MAX_CHANGES]; /* changes of the machine */
-    int n_set;
     bool sweeps; /* strategies may be several, and leave a number open */
-    bool all, no_fold, json, check_speed, clip_norm;
+    simulate_show_options show;
+    simulate_race_options race;
+    const char *out;
 } simulate_options;
 
 /* Options as values. */

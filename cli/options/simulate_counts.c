@@ -27,22 +27,24 @@ static hp_status parse_data(const char *name, int64_t *samples, hp_error *err) {
 }
 
 static hp_status parse_epoch(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    if (o->samples && o->data)
+    if (o->epoch.samples && o->epoch.data)
         return hp_fail(err, HP_EUSAGE, "--samples and --data both say how long an epoch is: give one");
-    if (o->samples) HP_TRY(hp_parse_int(o->samples, "--samples", 1, INT64_C(1) << 50, &s->samples, err));
-    if (o->data) HP_TRY(parse_data(o->data, &s->samples, err));
-    if (o->price && !s->samples)
+    if (o->epoch.samples)
+        HP_TRY(hp_parse_int(o->epoch.samples, "--samples", 1, INT64_C(1) << 50, &s->samples, err));
+    if (o->epoch.data) HP_TRY(parse_data(o->epoch.data, &s->samples, err));
+    if (o->epoch.price && !s->samples)
         return hp_fail(err, HP_EUSAGE, "--price is of the hours that an epoch takes: give --samples N too");
-    return o->price ? hp_parse_double(o->price, "--price", 1e-6, 1e6, &s->price, err) : HP_OK;
+    return o->epoch.price ? hp_parse_double(o->epoch.price, "--price", 1e-6, 1e6, &s->price, err) : HP_OK;
 }
 
 static hp_status parse_batch(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    if (!o->batch_per_gpu) return HP_OK;
-    if (o->batch)
+    if (!o->step.batch_per_gpu) return HP_OK;
+    if (o->step.batch)
         return hp_fail(
             err, HP_EUSAGE,
             "--batch is the same for all counts of --gpus, --batch-per-gpu grows with them: give one");
-    return hp_parse_int(o->batch_per_gpu, "--batch-per-gpu", 1, MOST_BATCH >> 20, &s->batch_per_gpu, err);
+    return hp_parse_int(o->step.batch_per_gpu, "--batch-per-gpu", 1, MOST_BATCH >> 20, &s->batch_per_gpu,
+                        err);
 }
 
 static hp_status parse_strategies(const simulate_options *o, simulate_setup *s, hp_error *err) {
@@ -62,7 +64,8 @@ static hp_status parse_strategies(const simulate_options *o, simulate_setup *s, 
 }
 
 hp_status simulate_parse_curves(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    if (o->gpus) HP_TRY(hp_parse_counts(o->gpus, "--gpus", SIM_MAX_COUNTS, s->count, &s->n_count, err));
+    if (o->machine.gpus)
+        HP_TRY(hp_parse_counts(o->machine.gpus, "--gpus", SIM_MAX_COUNTS, s->count, &s->n_count, err));
     HP_TRY(parse_batch(o, s, err));
     HP_TRY(parse_strategies(o, s, err));
     s->sweep |= s->n_count > 1 || s->n_template > 1;

@@ -26,7 +26,7 @@ static int largest_count(const simulate_setup *s) {
 static hp_status load_at_hand(const simulate_options *o, hp_machine *m, hp_error *err) {
     const hp_device_info *asked = &hp_devices[HP_DEVICE_CPU];
     hp_error unknown;
-    if (o->device) HP_TRY(hp_device_find(o->device, &asked, err));
+    if (o->machine.device) HP_TRY(hp_device_find(o->machine.device, &asked, err));
     const hp_status status = hp_machine_load(asked->machine, m, &unknown);
     if (status == HP_EUNAVAIL) return hp_machine_load("local", m, err);
     if (status != HP_OK) *err = unknown;
@@ -46,9 +46,9 @@ static void grow_machine(simulate_setup *s) {
 /* The machine at hand unless more devices are asked for than it has; a strategy shares its cores instead. */
 static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
     static const char elsewhere[] = "thesis-a100";
-    if (o->machine) {
-        HP_TRY(hp_machine_load(o->machine, &s->machine, err));
-        if (*s->machine.assumed) simulate_note(s, "%.60s: assumed: %s", o->machine, s->machine.assumed);
+    if (o->machine.name) {
+        HP_TRY(hp_machine_load(o->machine.name, &s->machine, err));
+        if (*s->machine.assumed) simulate_note(s, "%.60s: assumed: %s", o->machine.name, s->machine.assumed);
         return HP_OK;
     }
     HP_TRY(load_at_hand(o, &s->machine, err));
@@ -63,18 +63,20 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
 
 /* --set: of the machine that was chosen. */
 static hp_status change_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
-    for (int i = 0; i < o->n_set; i++) HP_TRY(hp_machine_set(&s->machine, o->set[i], err));
-    if (o->n_set)
-        simulate_note(s, "what if: %s with %.100s%s%.100s%s", s->machine.name, o->set[0],
-                      o->n_set > 1 ? ", " : "", o->n_set > 1 ? o->set[1] : "", o->n_set > 2 ? ", ..." : "");
+    for (int i = 0; i < o->machine.n_set; i++) HP_TRY(hp_machine_set(&s->machine, o->machine.set[i], err));
+    if (o->machine.n_set)
+        simulate_note(s, "what if: %s with %.100s%s%.100s%s", s->machine.name, o->machine.set[0],
+                      o->machine.n_set > 1 ? ", " : "", o->machine.n_set > 1 ? o->machine.set[1] : "",
+                      o->machine.n_set > 2 ? ", ..." : "");
     return HP_OK;
 }
 
 /* --ranks-per-node: NICs, cores and memory stay those of the whole node. */
 static hp_status leave_empty(const simulate_options *o, simulate_setup *s, hp_error *err) {
     int64_t n = s->machine.devices_per_node;
-    if (o->ranks_per_node)
-        HP_TRY(hp_parse_int(o->ranks_per_node, "--ranks-per-node", 1, s->machine.devices_per_node, &n, err));
+    if (o->machine.ranks_per_node)
+        HP_TRY(hp_parse_int(o->machine.ranks_per_node, "--ranks-per-node", 1, s->machine.devices_per_node, &n,
+                            err));
     s->machine.devices_per_node = (int32_t)n;
     return HP_OK;
 }
@@ -83,7 +85,7 @@ static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_
     const hp_machine *m = &s->machine;
     const hp_device_info *fits = hp_device_by_default(m->name, m->device.is_cpu);
     s->device = fits;
-    if (o->device) HP_TRY(hp_device_find(o->device, &s->device, err));
+    if (o->machine.device) HP_TRY(hp_device_find(o->machine.device, &s->device, err));
     s->dtype = s->device->dtype;
     if (hp_device_on_gpu(s->device) != hp_device_on_gpu(fits))
         simulate_note(s,

@@ -113,69 +113,69 @@ static const struct argp_option option_list[] = {
 static const char **text_option(simulate_options *o, int key) {
     switch (key) {
     case KEY_AS:
-        return &o->as;
+        return &o->costs.as;
     case KEY_OPTIMIZER:
-        return &o->optimizer;
+        return &o->step.optimizer;
     case KEY_NET:
-        return &o->net;
+        return &o->network.net;
     case KEY_IMAGE:
-        return &o->image;
+        return &o->network.image;
     case KEY_CLASSES:
-        return &o->classes;
+        return &o->network.classes;
     case KEY_MODE:
-        return &o->mode;
+        return &o->step.mode;
     case KEY_BATCH:
-        return &o->batch;
+        return &o->step.batch;
     case KEY_MACHINE:
-        return &o->machine;
+        return &o->machine.name;
     case KEY_COST:
-        return &o->cost;
+        return &o->costs.table;
     case KEY_GPUS:
-        return &o->gpus;
+        return &o->machine.gpus;
     case KEY_STRATEGY: /* one too many is said by simulate_parse_curves */
         return !o->strategy                     ? &o->strategy
                : o->n_more < SIM_MAX_STRATEGIES ? &o->more[o->n_more++]
                                                 : &o->more[SIM_MAX_STRATEGIES - 1];
     case KEY_DEVICE:
-        return &o->device;
+        return &o->machine.device;
     case KEY_TOP:
-        return &o->top;
+        return &o->show.top;
     case KEY_SORT:
-        return &o->sort;
+        return &o->show.sort;
     case KEY_SEED:
-        return &o->seed;
+        return &o->step.seed;
     case KEY_OUT:
         return &o->out;
     case KEY_LIMIT:
-        return &o->memory_limit;
+        return &o->machine.memory_limit;
     case KEY_JITTER:
-        return &o->jitter;
+        return &o->costs.jitter;
     case KEY_STRAGGLER:
-        return &o->straggler;
+        return &o->costs.straggler;
     case KEY_RULES:
         return &o->rules;
     case KEY_MEMORY:
-        return &o->memory;
+        return &o->machine.memory;
     case KEY_PREC:
-        return &o->prec;
+        return &o->network.prec;
     case KEY_FLOAT:
-        return &o->float_layers;
+        return &o->network.float_layers;
     case KEY_ONNX:
-        return &o->onnx;
+        return &o->network.onnx;
     case KEY_MEASURE:
-        return &o->measure;
+        return &o->race.measure;
     case KEY_SECONDS:
-        return &o->seconds;
+        return &o->race.seconds;
     case KEY_BATCH_PER_GPU:
-        return &o->batch_per_gpu;
+        return &o->step.batch_per_gpu;
     case KEY_SAMPLES:
-        return &o->samples;
+        return &o->epoch.samples;
     case KEY_DATA:
-        return &o->data;
+        return &o->epoch.data;
     case KEY_PRICE:
-        return &o->price;
+        return &o->epoch.price;
     case KEY_RANKS_PER_NODE:
-        return &o->ranks_per_node;
+        return &o->machine.ranks_per_node;
     default:
         return NULL;
     }
@@ -190,23 +190,24 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     }
     switch (key) {
     case KEY_SET:
-        if (o->n_set == SIM_MAX_CHANGES) argp_error(state, "--set: at most %d of them", SIM_MAX_CHANGES);
-        o->set[o->n_set++] = arg;
+        if (o->machine.n_set == SIM_MAX_CHANGES)
+            argp_error(state, "--set: at most %d of them", SIM_MAX_CHANGES);
+        o->machine.set[o->machine.n_set++] = arg;
         return 0;
     case KEY_ALL:
-        o->all = true;
+        o->show.all = true;
         return 0;
     case KEY_CHECK_SPEED:
-        o->check_speed = true;
+        o->costs.check_speed = true;
         return 0;
     case KEY_CLIP_NORM:
-        o->clip_norm = true;
+        o->step.clip_norm = true;
         return 0;
     case KEY_NO_FOLD:
-        o->no_fold = true;
+        o->costs.no_fold = true;
         return 0;
     case KEY_JSON:
-        o->json = true;
+        o->show.json = true;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is no option; for example: hplan simulate --gpus 8 --image 1024", arg);
@@ -275,9 +276,9 @@ static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *e
 
 /* A network from a file says its name, and its image size and classes where they are fixed. */
 static hp_status read_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
-    if (o->net) return hp_fail(err, HP_EUSAGE, "--net and --onnx exclude each other: give one");
-    HP_TRY(hp_model_read(arena, o->onnx, o->image ? s->image_h : 0, o->image ? s->image_w : 0, &s->trained,
-                         err));
+    if (o->network.net) return hp_fail(err, HP_EUSAGE, "--net and --onnx exclude each other: give one");
+    HP_TRY(hp_model_read(arena, o->network.onnx, o->network.image ? s->image_h : 0,
+                         o->network.image ? s->image_w : 0, &s->trained, err));
     snprintf(s->net, sizeof s->net, "%s", s->trained->net);
     s->image_h = s->trained->image_h;
     s->image_w = s->trained->image_w;
@@ -287,15 +288,15 @@ static hp_status read_network(hp_arena *arena, const simulate_options *o, simula
 }
 
 static hp_status parse_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
-    snprintf(s->net, sizeof s->net, "%s", o->net ? o->net : "resnet101");
+    snprintf(s->net, sizeof s->net, "%s", o->network.net ? o->network.net : "resnet101");
     s->image_h = s->image_w = 224;
-    if (o->image) HP_TRY(cli_parse_image(o->image, &s->image_h, &s->image_w, err));
-    if (o->onnx) return read_network(arena, o, s, err);
+    if (o->network.image) HP_TRY(cli_parse_image(o->network.image, &s->image_h, &s->image_w, err));
+    if (o->network.onnx) return read_network(arena, o, s, err);
     int64_t classes = hp_net_default_classes(s->net);
-    HP_TRY(parse_int(o->classes, "--classes", 1, 1 << 24, &classes, err));
+    HP_TRY(parse_int(o->network.classes, "--classes", 1, 1 << 24, &classes, err));
     s->classes = (int)classes;
     HP_TRY(hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->trained, err));
-    if (o->image && hp_graph_ids(s->trained) > 0)
+    if (o->network.image && hp_graph_ids(s->trained) > 0)
         return hp_fail(err, HP_EUSAGE, "network %s reads ids, not images: leave out --image", s->net);
     s->image_h = s->trained->image_h; /* of a network of text they are in its name */
     s->image_w = s->trained->image_w;
@@ -343,10 +344,10 @@ static hp_status check_templates(simulate_setup *s, hp_error *err) {
 
 static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
     char copy[64], *save = NULL;
-    if (!o->prec) {
+    if (!o->network.prec) {
         s->prec[s->n_prec++] = s->has_strategy ? s->strategy.prec : HP_PREC_FP32;
     } else {
-        if ((size_t)snprintf(copy, sizeof copy, "%s", o->prec) >= sizeof copy)
+        if ((size_t)snprintf(copy, sizeof copy, "%s", o->network.prec) >= sizeof copy)
             return hp_fail(err, HP_EUSAGE, "--prec: the list is too long");
         for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
             HP_TRY(add_precision(word, s, err));
@@ -356,7 +357,7 @@ static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, 
         return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->n_prec);
     if (s->has_strategy && s->strategy.prec != HP_PREC_FP32 && s->strategy.prec != s->prec[0])
         return hp_fail(err, HP_EUSAGE, "--strategy says prec=%s, --prec %s: give one of them",
-                       hp_prec_names[s->strategy.prec], o->prec);
+                       hp_prec_names[s->strategy.prec], o->network.prec);
     if (s->has_strategy) s->strategy.prec = s->prec[0];
     for (int i = 0; i < s->n_prec; i++) HP_TRY(check_precision(s, s->prec[i], err));
     return check_templates(s, err);
@@ -380,36 +381,36 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
                              *const memories[] = {"planned", "eager", NULL};
     int mode = 0, sort = 0, memory = 0, rules = HP_RULES_HPLAN;
     int64_t top = 10, seed = 1;
-    HP_TRY(parse_name(o->mode, "--mode", modes, &mode, err));
-    HP_TRY(parse_name(o->sort, "--sort", sorts, &sort, err));
-    HP_TRY(parse_name(o->memory, "--memory", memories, &memory, err));
+    HP_TRY(parse_name(o->step.mode, "--mode", modes, &mode, err));
+    HP_TRY(parse_name(o->show.sort, "--sort", sorts, &sort, err));
+    HP_TRY(parse_name(o->machine.memory, "--memory", memories, &memory, err));
     HP_TRY(parse_name(o->rules, "--rules", hp_rules_names, &rules, err));
-    HP_TRY(parse_int(o->top, "--top", 1, 1 << 20, &top, err));
-    s->top_given = o->top || o->all;
-    HP_TRY(parse_int(o->seed, "--seed", 0, INT64_MAX, &seed, err));
-    HP_TRY(parse_int(o->batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
+    HP_TRY(parse_int(o->show.top, "--top", 1, 1 << 20, &top, err));
+    s->top_given = o->show.top || o->show.all;
+    HP_TRY(parse_int(o->step.seed, "--seed", 0, INT64_MAX, &seed, err));
+    HP_TRY(parse_int(o->step.batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
     s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
-    HP_TRY(hp_optimizer_find(o->optimizer, &s->optimizer, err));
-    s->clips = o->clip_norm;
-    if (s->mode == HP_MODE_INFER && (o->optimizer || o->clip_norm))
+    HP_TRY(hp_optimizer_find(o->step.optimizer, &s->optimizer, err));
+    s->clips = o->step.clip_norm;
+    if (s->mode == HP_MODE_INFER && (o->step.optimizer || o->step.clip_norm))
         return hp_fail(err, HP_EUSAGE,
                        "--optimizer and --clip-norm are about training: leave out --mode infer");
     s->seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
     s->search = (hp_search_options){
-        .top = o->all ? INT_MAX : (int)top, .sort = (hp_sort)sort, .all_of_top = s->top_given};
-    s->eval =
-        (hp_eval_setup){.straggler_rank = -1, .no_fold = o->no_fold, .eager = memory == 1, .rules = s->rules};
-    HP_TRY(hp_framework_find(o->as, &s->eval.framework, err));
+        .top = o->show.all ? INT_MAX : (int)top, .sort = (hp_sort)sort, .all_of_top = s->top_given};
+    s->eval = (hp_eval_setup){
+        .straggler_rank = -1, .no_fold = o->costs.no_fold, .eager = memory == 1, .rules = s->rules};
+    HP_TRY(hp_framework_find(o->costs.as, &s->eval.framework, err));
     if (s->eval.framework && s->eval.framework->infers && s->mode == HP_MODE_TRAIN)
         return hp_fail(err, HP_EUSAGE, "--as %s does not train: add --mode infer", s->eval.framework->name);
-    if (s->eval.framework && !o->memory) s->eval.eager = s->eval.framework->eager;
-    if (o->memory_limit) HP_TRY(hp_parse_bytes(o->memory_limit, &s->eval.memory_limit, err));
-    if (o->memory_limit && s->eval.memory_limit < 1)
+    if (s->eval.framework && !o->machine.memory) s->eval.eager = s->eval.framework->eager;
+    if (o->machine.memory_limit) HP_TRY(hp_parse_bytes(o->machine.memory_limit, &s->eval.memory_limit, err));
+    if (o->machine.memory_limit && s->eval.memory_limit < 1)
         return hp_fail(err, HP_EUSAGE, "--memory-limit %.40s: nothing fits in it; leave it out for no limit",
-                       o->memory_limit);
-    if (o->jitter) HP_TRY(parse_jitter(o->jitter, &s->eval.jitter_cv, err));
-    if (o->straggler) HP_TRY(parse_straggler(o->straggler, &s->eval, err));
+                       o->machine.memory_limit);
+    if (o->costs.jitter) HP_TRY(parse_jitter(o->costs.jitter, &s->eval.jitter_cv, err));
+    if (o->costs.straggler) HP_TRY(parse_straggler(o->costs.straggler, &s->eval, err));
     return HP_OK;
 }
 
@@ -420,9 +421,9 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
     HP_TRY(simulate_choose_machine(o, s, err));
     HP_TRY(parse_network(arena, o, s, err));
     HP_TRY(parse_precisions(o, s, err));
-    s->float_layers = o->float_layers;
+    s->float_layers = o->network.float_layers;
     HP_TRY(simulate_precision(arena, s, s->prec[0], err));
-    HP_TRY(hp_cost_load(arena, o->cost, &s->machine, &s->table, err));
+    HP_TRY(hp_cost_load(arena, o->costs.table, &s->machine, &s->table, err));
     return simulate_choose_speed(arena, o, s, err);
 }
 

@@ -106,7 +106,7 @@ static hp_status check_speed(hp_arena *arena, simulate_setup *s, hp_error *err) 
 hp_status simulate_choose_speed(hp_arena *arena, const simulate_options *o, simulate_setup *s,
                                 hp_error *err) {
     note_processor(s);
-    if (o->check_speed) HP_TRY(check_speed(arena, s, err));
+    if (o->costs.check_speed) HP_TRY(check_speed(arena, s, err));
     s->eval.table = s->table;
     return HP_OK;
 }

@@ -48,13 +48,13 @@ hp_status replay_list(hp_arena *arena, const replay_request *r, const hp_device_
 /* Which machine, which costs: what `simulate` would take. Some network has to stand there. */
 static hp_status prepare(hp_arena *arena, const replay_request *r, const char *comm, simulate_setup *s,
                          hp_error *err) {
-    const simulate_options o = {.net = "cnn",
-                                .image = "28",
-                                .mode = "infer",
-                                .batch = hp_arena_printf(arena, "%lld", (long long)r->ranks),
-                                .machine = r->machine,
-                                .device = r->device,
-                                .cost = r->cost,
+    const simulate_options o = {.network.net = "cnn",
+                                .network.image = "28",
+                                .step.mode = "infer",
+                                .step.batch = hp_arena_printf(arena, "%lld", (long long)r->ranks),
+                                .machine.name = r->machine,
+                                .machine.device = r->device,
+                                .costs.table = r->cost,
                                 .strategy =
                                     hp_arena_printf(arena, "dp=%lld,comm=%s", (long long)r->ranks, comm)};
     return simulate_prepare(arena, &o, s, err);
