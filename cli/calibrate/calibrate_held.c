@@ -11,7 +11,7 @@ hp_status calibrate_held_error(hp_arena *arena, const simulate_setup *s, const h
     hp_evaluation e;
     HP_TRY(hp_calibration_speed(c, t, db, &speed, &measured_s, undisturbed, err));
     simulate_setup now = *s;
-    now.table = hp_cost_at(arena, t, &speed);
+    now.costs.table = hp_cost_at(arena, t, &speed);
     HP_TRY(
         hp_evaluate(simulate_eval(arena, &now, job->batch), arena, job->strategy, HP_EVAL_PLACED, &e, err));
     *held = (hp_held){.log_error = log(measured_s / e.figures.step_s), .step_s = measured_s};

@@ -64,7 +64,7 @@ static hp_status add_candidate(hp_arena *arena, const simulate_setup *s, const h
     hp_plan plan = simulate_plan(s, &e->strategy, e->figures.batch);
     calibrate_needs own;
     HP_TRY(hp_plan_build(arena, &plan, NULL, err)); /* its cut is written out */
-    HP_TRY(calibrate_needs_of(arena, &plan, s->table, &own, err));
+    HP_TRY(calibrate_needs_of(arena, &plan, s->costs.table, &own, err));
     double sum = 0;
     for (int i = 0; i < own.n; i++) sum += own.need[i].weight;
     if (own.most_bytes > needs->most_bytes) needs->most_bytes = own.most_bytes;
@@ -98,19 +98,19 @@ static hp_status add_batch(hp_arena *arena, simulate_setup *s, calibrate_needs *
 hp_status calibrate_needs_find(hp_arena *arena, simulate_setup *s, calibrate_needs *needs, hp_error *err) {
     static const int64_t PER_DEVICE[] = {1, 4,
                                          16}; /* where the batch is left open: sizes between lie on lines */
-    const bool open = s->batch == 0;
+    const bool open = s->step.batch == 0;
     *needs = (calibrate_needs){.n = 0};
     s->search.top = open ? CANDIDATES / 2 : CANDIDATES;
     for (size_t i = 0; i < (open ? sizeof PER_DEVICE / sizeof *PER_DEVICE : 1); i++) {
-        if (open) s->batch = PER_DEVICE[i] * s->count[0];
+        if (open) s->step.batch = PER_DEVICE[i] * s->curves.count[0];
         const hp_status status = add_batch(arena, s, needs, err);
-        if (open) s->batch = 0;
+        if (open) s->step.batch = 0;
         HP_TRY(status);
     }
     if (needs->n_candidate == 0)
         return hp_fail(err, HP_EPLAN, "no strategy fits, so there is nothing to measure: see hplan simulate");
     for (int i = 0; i < needs->n; i++) needs->need[i].weight /= needs->n_candidate;
-    calibrate_needs_update(needs, s->table, &s->machine);
+    calibrate_needs_update(needs, s->costs.table, &s->machine);
     return HP_OK;
 }
 

@@ -75,12 +75,12 @@ static bool builds(chooser *c, const hp_strategy *strategy, int64_t batch, hp_pl
 static calibrate_job job_of(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {
     char text[HP_STRATEGY_TEXT];
     calibrate_job j = {.kind = CALIBRATE_NET,
-                       .image_h = s->image_h,
-                       .image_w = s->image_w,
-                       .mode = s->mode,
+                       .image_h = s->network.image_h,
+                       .image_w = s->network.image_w,
+                       .mode = s->step.mode,
                        .strategy = strategy,
                        .batch = batch};
-    snprintf(j.net, sizeof j.net, "%s", s->net);
+    snprintf(j.net, sizeof j.net, "%s", s->network.net);
     snprintf(j.text, sizeof j.text, "%.50s of %lld", hp_strategy_text(strategy, text), (long long)batch);
     return j;
 }
@@ -92,7 +92,7 @@ static hp_status add_run(chooser *c, const hp_strategy *strategy, int64_t batch,
     if (!is_new(c, &j) || !builds(c, strategy, batch, &plan)) return HP_OK;
     planned_run *o = &c->run[c->n];
     *o = (planned_run){.job = j};
-    HP_TRY(calibrate_needs_of(c->arena, &plan, s->table, &o->has, err));
+    HP_TRY(calibrate_needs_of(c->arena, &plan, s->costs.table, &o->has, err));
     c->n++;
     return HP_OK;
 }
@@ -216,7 +216,7 @@ static hp_status visit(chooser *c, planned_run *o, hp_error *err) {
 
 /* What the search finds with what is known now: its candidates' runs join those there are. */
 static hp_status search(chooser *c, hp_cost_table *t, hp_error *err) {
-    c->setup->table = t;
+    c->setup->costs.table = t;
     c->searches++;
     HP_TRY(calibrate_needs_find(c->arena, c->setup, &c->needs, err));
     for (int i = 0; i < c->needs.n_candidate; i++) HP_TRY(add_runs_of(c, &c->needs.candidate[i], err));
@@ -248,12 +248,12 @@ static double known_step_s(chooser *c, const calibrate_candidate *k) {
 /* The best candidate of each family with several ranks, as many as fit into the seconds. */
 static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
     const double begun_s = hp_now_s();
-    if (c->table) c->setup->table = c->table;
+    if (c->table) c->setup->costs.table = c->table;
     double longest_s = START_S + MEASURE_S;
     hp_status status = HP_OK;
     bool seen[HP_FAMILIES] = {false};
     const int middle =
-        c->setup->batch ? 0 : c->needs.n_candidate / 3; /* of several batches, the middle one's */
+        c->setup->step.batch ? 0 : c->needs.n_candidate / 3; /* of several batches, the middle one's */
     for (int i = 0, n = 0; i < c->needs.n_candidate && n < HELD && status == HP_OK; i++) {
         const calibrate_candidate *k = &c->needs.candidate[(i + middle) % c->needs.n_candidate];
         const double before_s = hp_now_s();
@@ -278,7 +278,7 @@ hp_status calibrate_quick(hp_arena *arena, simulate_setup *s, const calibrate_jo
     const double begun_s = hp_now_s(), all_s = seconds;
     if (measure->hold) seconds *= 1 - HELD_PART;
     chooser c = {.arena = arena, .setup = s, .measure = measure, .run = HP_NEW(arena, planned_run, JOBS)};
-    HP_TRY(search(&c, s->table, err));
+    HP_TRY(search(&c, s->costs.table, err));
     add_messages(&c, messages);
     *out = (calibrate_outcome){.error = 1};
     cli_progress bar;

@@ -360,7 +360,8 @@ static hp_status quick_run(void *self, const calibrate_job *job, hp_error *err) 
 static hp_status quick_table(void *self, hp_cost_table **t, hp_error *err) {
     const quick *q = self;
     HP_TRY(make_table(q->arena, q->setup, q->calibration, t, err));
-    (*t)->base = q->search->table->base ? q->search->table->base : q->search->table; /* the shipped rows */
+    (*t)->base = q->search->costs.table->base ? q->search->costs.table->base
+                                              : q->search->costs.table; /* the shipped rows */
     return HP_OK;
 }
 

@@ -91,7 +91,7 @@ static hp_status plan_of_options(frame *f, hp_plan *plan, hp_eval_setup *under, 
             "which network? A plan, --net or --onnx, for example: hplan quantize --net cnn --image 28 "
             "--weights cnn.safetensors --calib fashion-mnist -o q.safetensors");
     HP_TRY(simulate_prepare(f->arena, &so, &s, err));
-    *plan = simulate_plan(&s, &s.strategy, s.batch ? s.batch : 1);
+    *plan = simulate_plan(&s, &s.curves.strategy, s.step.batch ? s.step.batch : 1);
     *under = s.eval;
     return HP_OK;
 }

@@ -12,7 +12,7 @@
 
 hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
     const double start_s = hp_now_s();
-    HP_TRY((s->has_strategy ? simulate_curves : simulate_search)(arena, s, f, err));
+    HP_TRY((s->curves.has_strategy ? simulate_curves : simulate_search)(arena, s, f, err));
     if (f->chosen >= f->n) f->chosen = 0;
     simulate_rate_points(s, f);
     f->elapsed_s = hp_now_s() - start_s;
@@ -46,10 +46,11 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
 
 /* In inference alone layers differ in how they are stored. */
 static hp_status check_float_layers(const simulate_options *o, const simulate_setup *s, hp_error *err) {
-    const bool train = s->mode == HP_MODE_TRAIN;
+    const bool train = s->step.mode == HP_MODE_TRAIN;
     bool low = false;
-    for (int i = 0; i < s->n_prec; i++)
-        low |= hp_prec_store(s->prec[i]) != HP_STORE_REAL || s->prec[i] == HP_PREC_INT8_DYNAMIC;
+    for (int i = 0; i < s->network.n_prec; i++)
+        low |=
+            hp_prec_store(s->network.prec[i]) != HP_STORE_REAL || s->network.prec[i] == HP_PREC_INT8_DYNAMIC;
     if (!o->network.float_layers || (low && !train)) return HP_OK;
     return hp_fail(err, HP_EUSAGE, "--float-layers are left out of low precision, %s: %s",
                    train ? "and training stores all layers alike" : "and fp32 and tf32 store real numbers",
@@ -66,11 +67,11 @@ static hp_status stopped(const simulate_found *f, hp_error *err) {
 
 static hp_status parse_race(const simulate_options *o, const simulate_setup *s, const char *path,
                             race_options *r, hp_error *err) {
-    *r = (race_options){.path = path, .seconds = RACE_SECONDS, .seed = s->seed};
+    *r = (race_options){.path = path, .seconds = RACE_SECONDS, .seed = s->step.seed};
     if (o->race.seconds && !o->race.measure)
         return hp_fail(err, HP_EUSAGE, "--seconds is the time for --measure: give that too");
     if (!o->race.measure) return HP_OK;
-    if (s->has_strategy)
+    if (s->curves.has_strategy)
         return hp_fail(err, HP_EUSAGE,
                        "--measure compares candidates, --strategy evaluates one: give one of them");
     HP_TRY(hp_parse_int(o->race.measure, "--measure", 2, RACE_MOST, &r->top, err));

@@ -49,8 +49,9 @@ hp_status serve_plan_write(hp_arena *arena, const serve_request *r, const char *
     hp_prediction p = {0};
     HP_TRY(simulate_prepare(arena, &o, &s, err));
     const int64_t batch =
-        s.batch ? s.batch : hp_strategy_batch(&s.strategy, hp_strategy_devices(&s.strategy));
-    *plan = simulate_plan(&s, &s.strategy, batch);
+        s.step.batch ? s.step.batch
+                     : hp_strategy_batch(&s.curves.strategy, hp_strategy_devices(&s.curves.strategy));
+    *plan = simulate_plan(&s, &s.curves.strategy, batch);
     HP_TRY(hp_predict(arena, plan, &s.eval, &p, err));
     return hp_predict_store(path, plan, &p, NULL, err);
 }

@@ -41,7 +41,7 @@ static const simulate_point *base_of(const simulate_found *f, const char *curve)
 }
 
 void simulate_rate_points(const simulate_setup *s, simulate_found *f) {
-    const double flops = hp_model_flops(s->trained, s->mode == HP_MODE_TRAIN);
+    const double flops = hp_model_flops(s->network.trained, s->step.mode == HP_MODE_TRAIN);
     for (int i = 0; i < f->n_point; i++) {
         simulate_point *p = &f->point[i];
         if (!p->plan) continue;
@@ -50,13 +50,13 @@ void simulate_rate_points(const simulate_setup *s, simulate_found *f) {
         p->speedup = hp_speedup(p->plan->figures.images_per_s, base->plan->figures.images_per_s);
         p->efficiency = hp_efficiency(p->speedup, p->gpus, base->gpus);
         p->epoch = hp_epoch_of(&(hp_epoch_question){
-            .samples = s->samples,
+            .samples = s->epoch.samples,
             .batch = p->batch,
-            .whole = s->mode == HP_MODE_TRAIN,
+            .whole = s->step.mode == HP_MODE_TRAIN,
             .step_s = p->plan->figures.step_s,
             .gpus = p->gpus,
             .tdp_w = hp_device_class_tdp(d),
-            .price = s->price,
+            .price = s->epoch.price,
             .sample_flops = flops,
             .device_flops_per_s = hp_device_class_peak(d, (hp_prec)p->plan->strategy.prec)});
     }
@@ -67,7 +67,7 @@ void simulate_rate_points(const simulate_setup *s, simulate_found *f) {
 /* Of the precision that the strategy names, or --prec. */
 static hp_status prepare(hp_arena *arena, simulate_setup *s, hp_strategy *asked, int64_t batch, hp_eval **e,
                          hp_error *err) {
-    if (asked->prec == HP_PREC_FP32) asked->prec = s->prec[0];
+    if (asked->prec == HP_PREC_FP32) asked->prec = s->network.prec[0];
     HP_TRY(simulate_precision(arena, s, asked->prec, err));
     *e = simulate_eval(arena, s, batch);
     return HP_OK;
@@ -152,7 +152,7 @@ static hp_status explain_gap(hp_arena *arena, simulate_setup *s, const hp_filled
 
 static int largest(const simulate_setup *s) {
     int most = 0;
-    for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
+    for (int i = 0; i < s->curves.n_count; i++) most = s->curves.count[i] > most ? s->curves.count[i] : most;
     return most;
 }
 
@@ -162,7 +162,7 @@ static hp_status add_filled(hp_arena *arena, simulate_setup *s, const char *temp
     simulate_point *p = simulate_add_point(arena, f, template, gpus, 0);
     HP_TRY(hp_template_fill(template, gpus, &filled, err));
     if (!filled.exact) return explain_gap(arena, s, &filled, p, err);
-    return evaluate(arena, s, filled.s, gpus, s->sweep ? HP_FIX_QUICK : HP_FIX_THOROUGH, p, err);
+    return evaluate(arena, s, filled.s, gpus, s->curves.sweep ? HP_FIX_QUICK : HP_FIX_THOROUGH, p, err);
 }
 
 /* A strategy without a star has one number of devices, which --gpus caps. */
@@ -173,9 +173,10 @@ static hp_status add_curve(hp_arena *arena, simulate_setup *s, const char *templ
     if (!hp_template_has_star(template)) {
         const int gpus = hp_strategy_devices(&only);
         simulate_point *p = simulate_add_point(arena, f, template, gpus, 0);
-        return evaluate(arena, s, only, largest(s), s->sweep ? HP_FIX_QUICK : HP_FIX_THOROUGH, p, err);
+        return evaluate(arena, s, only, largest(s), s->curves.sweep ? HP_FIX_QUICK : HP_FIX_THOROUGH, p, err);
     }
-    for (int i = 0; i < s->n_count; i++) HP_TRY(add_filled(arena, s, template, s->count[i], f, err));
+    for (int i = 0; i < s->curves.n_count; i++)
+        HP_TRY(add_filled(arena, s, template, s->curves.count[i], f, err));
     return HP_OK;
 }
 
@@ -201,7 +202,7 @@ static void list_plans(hp_arena *arena, const simulate_setup *s, simulate_found 
 }
 
 hp_status simulate_curves(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
-    for (int i = 0; i < s->n_template; i++) HP_TRY(add_curve(arena, s, s->template[i], f, err));
+    for (int i = 0; i < s->curves.n_template; i++) HP_TRY(add_curve(arena, s, s->curves.template[i], f, err));
     for (int i = 0; i < f->n_point; i++)
         if (f->point[i].why) simulate_add_rejects(arena, f, f->point[i].why, 1);
     list_plans(arena, s, f);
@@ -211,5 +212,5 @@ hp_status simulate_curves(hp_arena *arena, simulate_setup *s, simulate_found *f,
         f->gpus = f->point[f->n_point - 1].gpus;
         f->batch = f->point[f->n_point - 1].batch;
     }
-    return simulate_precision(arena, s, f->n ? f->list[f->chosen].strategy.prec : s->prec[0], err);
+    return simulate_precision(arena, s, f->n ? f->list[f->chosen].strategy.prec : s->network.prec[0], err);
 }

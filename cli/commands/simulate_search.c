@@ -49,8 +49,8 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
                                   simulate_found *f, hp_error *err) {
     const int64_t asked = simulate_batch(s, gpus), batch = asked ? asked : gpus;
     hp_eval *e = simulate_eval(arena, s, batch);
-    const hp_space space = {.graph = s->graph,
-                            .mode = s->mode,
+    const hp_space space = {.graph = s->network.graph,
+                            .mode = s->step.mode,
                             .batch = batch,
                             .n_devices = gpus,
                             .no_recompute =
@@ -108,8 +108,8 @@ static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simu
         add_beyond(arena, s, gpus, f);
         return HP_OK;
     }
-    for (int i = 0; i < s->n_prec; i++) {
-        HP_TRY(simulate_precision(arena, s, s->prec[i], err));
+    for (int i = 0; i < s->network.n_prec; i++) {
+        HP_TRY(simulate_precision(arena, s, s->network.prec[i], err));
         HP_TRY(search_precision(arena, s, gpus, first, f, err));
     }
     if (f->stopped && f->n == first) return HP_OK;
@@ -158,8 +158,8 @@ hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f,
     s->search.progress = show;
     s->search.self = &m;
     sigaction(SIGINT, &act, &before);
-    for (int i = 0; i < s->n_count && status == HP_OK; i++)
-        status = search_count(arena, s, s->count[i], f, err);
+    for (int i = 0; i < s->curves.n_count && status == HP_OK; i++)
+        status = search_count(arena, s, s->curves.count[i], f, err);
     sigaction(SIGINT, &before, NULL);
     if (m.phase) cli_progress_end(&m.bar);
     f->stopped = interrupted != 0;

@@ -31,6 +31,6 @@ hp_status simulate_earlier_sizes(hp_arena *arena, simulate_options *o, simulate_
 void simulate_add_size(const simulate_setup *s, const simulate_found *f, simulate_sizes *sizes) {
     simulate_size *z = &sizes->size[sizes->n++];
     *z = (simulate_size){.gpus = f->gpus, .batch = f->batch, .plan = f->n ? &f->list[f->chosen] : NULL};
-    snprintf(z->image, sizeof z->image, "%dx%d", s->image_h, s->image_w);
+    snprintf(z->image, sizeof z->image, "%dx%d", s->network.image_h, s->network.image_w);
     if (!f->n) z->why = simulate_nearest(NULL, f->rejected, f->n_rejected);
 }

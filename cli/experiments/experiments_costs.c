@@ -60,11 +60,11 @@ static const hp_framework *unfitted(hp_arena *arena, const hp_framework *f, cons
 }
 
 hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err) {
-    if (c->n_without) s->table = without(arena, s->table, c);
+    if (c->n_without) s->costs.table = without(arena, s->costs.table, c);
     if (c->n_without && s->eval.framework) s->eval.framework = unfitted(arena, s->eval.framework, c);
     if (!c->roofline) return HP_OK;
     s->machine.device.launch_s = 0;
-    return hp_rows_parse(arena, PEAK, "peak rates", &s->table, err);
+    return hp_rows_parse(arena, PEAK, "peak rates", &s->costs.table, err);
 }
 
 /* Rows of one table that name any of them. */

@@ -45,11 +45,12 @@ static hp_status search(hp_arena *arena, simulate_setup *s, experiment_run *run,
 
 static hp_status one_strategy(hp_arena *arena, const simulate_setup *s, bool exchange, experiment_run *run,
                               hp_error *err) {
-    const int devices = hp_strategy_devices(&s->strategy);
-    hp_eval *e = simulate_eval(arena, s, s->batch ? s->batch : hp_strategy_batch(&s->strategy, devices));
-    hp_question q = hp_eval_question(e, &s->strategy, s->n_count ? s->count[0] : 0);
+    const int devices = hp_strategy_devices(&s->curves.strategy);
+    hp_eval *e = simulate_eval(
+        arena, s, s->step.batch ? s->step.batch : hp_strategy_batch(&s->curves.strategy, devices));
+    hp_question q = hp_eval_question(e, &s->curves.strategy, s->curves.n_count ? s->curves.count[0] : 0);
     hp_evaluation v;
-    q.batch = s->batch;
+    q.batch = s->step.batch;
     HP_TRY(hp_question_evaluate(e, &q, HP_EVAL_PLACED, arena, &v, err));
     take(&v, run);
     if (!exchange || v.reject.code) return HP_OK;
@@ -68,9 +69,9 @@ static hp_status evaluate(hp_arena *arena, const experiment_row *row, const expe
                           experiment_run *run, hp_error *err) {
     simulate_setup s;
     HP_TRY(prepare(arena, row, c, &s, err));
-    run->figure[EXPERIMENT_parameters] = (double)hp_graph_param_count(s.trained);
+    run->figure[EXPERIMENT_parameters] = (double)hp_graph_param_count(s.network.trained);
     const bool exchange = row->has_figure && row->measure == EXPERIMENT_exchange_s;
-    return s.has_strategy ? one_strategy(arena, &s, exchange, run, err) : search(arena, &s, run, err);
+    return s.curves.has_strategy ? one_strategy(arena, &s, exchange, run, err) : search(arena, &s, run, err);
 }
 
 void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run) {

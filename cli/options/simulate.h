@@ -67,33 +67,54 @@ typedef struct simulate_options {
     const char *out;
 } simulate_options;
 
-/* Options as values. */
-typedef struct simulate_setup {
+/* --- options as values --- */
+
+typedef struct simulate_network {
     char net[64];
-    const hp_device_info *device;
     int image_h, image_w, classes;
-    hp_mode mode;
     hp_dtype dtype;
-    int64_t batch; /* 0 = default */
-    uint64_t seed;
-    int32_t optimizer, clips; /* see hp_plan */
-    hp_machine machine;
-    hp_cost_table *table;
-    bool checked;                     /* --check-speed: the table predicts for the speed now */
-    hp_speed now, usual;              /* then: that, and that of the calibration */
     hp_graph *trained;                /* as built or imported */
     const char *model, *float_layers; /* see hp_plan */
-    hp_graph *graph;                  /* of the precision at hand: simulate_precision */
     int n_prec, prec[HP_PRECS];
-    int n_count, count[SIM_MAX_COUNTS]; /* --gpus */
+    hp_graph *graph; /* of the precision at hand: simulate_precision */
+} simulate_network;
+
+typedef struct simulate_step {
+    hp_mode mode;
+    int64_t batch;         /* 0: default */
+    int64_t batch_per_gpu; /* 0: not given */
+    uint64_t seed;
+    int32_t optimizer, clips; /* see hp_plan */
+} simulate_step;
+
+typedef struct simulate_epoch {
+    int64_t samples; /* 0: not given */
+    double price;    /* of a device's hour; 0: not given */
+} simulate_epoch;
+
+typedef struct simulate_predicting {
+    hp_cost_table *table;
+    bool checked;        /* --check-speed: the table predicts for the speed now */
+    hp_speed now, usual; /* then: that, and that of the calibration */
+} simulate_predicting;
+
+typedef struct simulate_swept { /* --gpus and --strategy */
+    int n_count, count[SIM_MAX_COUNTS];
     bool has_strategy;
     hp_strategy strategy; /* the first: with 1 for its star */
-    int n_template;       /* --strategy, as given */
+    int n_template;       /* strategies, as given */
     const char *template[SIM_MAX_STRATEGIES];
-    bool sweep;            /* several counts or strategies, or a star: a curve for each strategy */
-    int64_t batch_per_gpu; /* 0: not given */
-    int64_t samples;       /* of an epoch; 0: not given */
-    double price;          /* of a device's hour; 0: not given */
+    bool sweep; /* several counts or strategies, or a star: a curve for each strategy */
+} simulate_swept;
+
+typedef struct simulate_setup {
+    simulate_network network;
+    simulate_step step;
+    simulate_epoch epoch;
+    const hp_device_info *device;
+    hp_machine machine;
+    simulate_predicting costs;
+    simulate_swept curves;
     hp_rules rules;
     bool top_given;
     hp_search_options search;

@@ -10,15 +10,16 @@
 
 /* A sweep has a row for the count that is too large. */
 static int smallest_count(const simulate_setup *s) {
-    int least = s->n_count ? s->count[0] : 0;
-    for (int i = 1; i < s->n_count; i++) least = s->count[i] < least ? s->count[i] : least;
+    int least = s->curves.n_count ? s->curves.count[0] : 0;
+    for (int i = 1; i < s->curves.n_count; i++)
+        least = s->curves.count[i] < least ? s->curves.count[i] : least;
     return least;
 }
 
 /* Of --gpus; a strategy with too many is rejected as such. */
 static int largest_count(const simulate_setup *s) {
     int most = 0;
-    for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
+    for (int i = 0; i < s->curves.n_count; i++) most = s->curves.count[i] > most ? s->curves.count[i] : most;
     return most;
 }
 
@@ -36,7 +37,8 @@ static hp_status load_at_hand(const simulate_options *o, hp_machine *m, hp_error
 /* A product gets as many nodes as it takes. */
 static void grow_machine(simulate_setup *s) {
     hp_machine *m = &s->machine;
-    const int ranks = s->has_strategy && !s->sweep ? hp_strategy_devices(&s->strategy) : 0,
+    const int ranks =
+                  s->curves.has_strategy && !s->curves.sweep ? hp_strategy_devices(&s->curves.strategy) : 0,
               asked = largest_count(s), devices = asked > ranks ? asked : ranks;
     if (!m->any_size || hp_machine_mixed(m) || devices <= hp_machine_devices(m)) return;
     simulate_note(s, "%s has %d nodes: simulating as many as %d devices take", m->name, m->nodes, devices);
@@ -53,7 +55,7 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     }
     HP_TRY(load_at_hand(o, &s->machine, err));
     const int here = hp_machine_devices(&s->machine);
-    if ((s->has_strategy && !s->sweep) || largest_count(s) <= here) return HP_OK;
+    if ((s->curves.has_strategy && !s->curves.sweep) || largest_count(s) <= here) return HP_OK;
     HP_TRY(hp_machine_load(elsewhere, &s->machine, err));
     simulate_note(s,
                   "this machine has %d device%s: simulating %s, whose devices are %s (choose with --machine)",
@@ -86,7 +88,7 @@ static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_
     const hp_device_info *fits = hp_device_by_default(m->name, m->device.is_cpu);
     s->device = fits;
     if (o->machine.device) HP_TRY(hp_device_find(o->machine.device, &s->device, err));
-    s->dtype = s->device->dtype;
+    s->network.dtype = s->device->dtype;
     if (hp_device_on_gpu(s->device) != hp_device_on_gpu(fits))
         simulate_note(s,
                       "%s is a machine of %s, and the plan is for device %s: times are those of the machine, "
@@ -97,19 +99,21 @@ static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_
 }
 
 static bool has_star(const simulate_setup *s) {
-    for (int i = 0; i < s->n_template; i++)
-        if (hp_template_has_star(s->template[i])) return true;
+    for (int i = 0; i < s->curves.n_template; i++)
+        if (hp_template_has_star(s->curves.template[i])) return true;
     return false;
 }
 
 static hp_status check_counts(simulate_setup *s, hp_error *err) {
     const int devices = hp_machine_devices(&s->machine);
-    if (!s->n_count && (!s->has_strategy || has_star(s))) s->count[s->n_count++] = devices;
+    if (!s->curves.n_count && (!s->curves.has_strategy || has_star(s)))
+        s->curves.count[s->curves.n_count++] = devices;
     const int asked = largest_count(s);
-    const int ranks = s->has_strategy && !s->sweep ? hp_strategy_ranks(&s->strategy) : asked;
-    if (!s->machine.device.is_cpu && (s->sweep ? smallest_count(s) : asked) > devices)
+    const int ranks =
+        s->curves.has_strategy && !s->curves.sweep ? hp_strategy_ranks(&s->curves.strategy) : asked;
+    if (!s->machine.device.is_cpu && (s->curves.sweep ? smallest_count(s) : asked) > devices)
         return hp_fail(err, HP_EPLAN, "E-GPUS: %d devices, %s has %d; give --gpus %d",
-                       s->sweep ? smallest_count(s) : asked, s->machine.name, devices, devices);
+                       s->curves.sweep ? smallest_count(s) : asked, s->machine.name, devices, devices);
     if (s->eval.straggler_rank >= ranks)
         return hp_fail(err, HP_EUSAGE, "--straggler: rank %d of %d; the ranks are 0 to %d",
                        s->eval.straggler_rank, ranks, ranks - 1);

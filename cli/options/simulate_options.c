@@ -277,30 +277,32 @@ static hp_status parse_straggler(const char *text, hp_eval_setup *e, hp_error *e
 /* A network from a file says its name, and its image size and classes where they are fixed. */
 static hp_status read_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
     if (o->network.net) return hp_fail(err, HP_EUSAGE, "--net and --onnx exclude each other: give one");
-    HP_TRY(hp_model_read(arena, o->network.onnx, o->network.image ? s->image_h : 0,
-                         o->network.image ? s->image_w : 0, &s->trained, err));
-    snprintf(s->net, sizeof s->net, "%s", s->trained->net);
-    s->image_h = s->trained->image_h;
-    s->image_w = s->trained->image_w;
-    s->classes = s->trained->classes;
-    s->model = hp_graph_json(arena, s->trained);
+    HP_TRY(hp_model_read(arena, o->network.onnx, o->network.image ? s->network.image_h : 0,
+                         o->network.image ? s->network.image_w : 0, &s->network.trained, err));
+    snprintf(s->network.net, sizeof s->network.net, "%s", s->network.trained->net);
+    s->network.image_h = s->network.trained->image_h;
+    s->network.image_w = s->network.trained->image_w;
+    s->network.classes = s->network.trained->classes;
+    s->network.model = hp_graph_json(arena, s->network.trained);
     return HP_OK;
 }
 
 static hp_status parse_network(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err) {
-    snprintf(s->net, sizeof s->net, "%s", o->network.net ? o->network.net : "resnet101");
-    s->image_h = s->image_w = 224;
-    if (o->network.image) HP_TRY(cli_parse_image(o->network.image, &s->image_h, &s->image_w, err));
+    snprintf(s->network.net, sizeof s->network.net, "%s", o->network.net ? o->network.net : "resnet101");
+    s->network.image_h = s->network.image_w = 224;
+    if (o->network.image)
+        HP_TRY(cli_parse_image(o->network.image, &s->network.image_h, &s->network.image_w, err));
     if (o->network.onnx) return read_network(arena, o, s, err);
-    int64_t classes = hp_net_default_classes(s->net);
+    int64_t classes = hp_net_default_classes(s->network.net);
     HP_TRY(parse_int(o->network.classes, "--classes", 1, 1 << 24, &classes, err));
-    s->classes = (int)classes;
-    HP_TRY(hp_net_build(arena, s->net, s->image_h, s->image_w, s->classes, &s->trained, err));
-    if (o->network.image && hp_graph_ids(s->trained) > 0)
-        return hp_fail(err, HP_EUSAGE, "network %s reads ids, not images: leave out --image", s->net);
-    s->image_h = s->trained->image_h; /* of a network of text they are in its name */
-    s->image_w = s->trained->image_w;
-    s->classes = s->trained->classes;
+    s->network.classes = (int)classes;
+    HP_TRY(hp_net_build(arena, s->network.net, s->network.image_h, s->network.image_w, s->network.classes,
+                        &s->network.trained, err));
+    if (o->network.image && hp_graph_ids(s->network.trained) > 0)
+        return hp_fail(err, HP_EUSAGE, "network %s reads ids, not images: leave out --image", s->network.net);
+    s->network.image_h = s->network.trained->image_h; /* of a network of text they are in its name */
+    s->network.image_w = s->network.trained->image_w;
+    s->network.classes = s->network.trained->classes;
     return HP_OK;
 }
 
@@ -310,9 +312,9 @@ static hp_status add_precision(const char *word, simulate_setup *s, hp_error *er
     if (!strcmp(word, "fp8") || !strcmp(word, "int4"))
         return hp_fail(err, HP_EUNAVAIL, "this version does not have --prec %s", word);
     HP_TRY(parse_name(word, "--prec", hp_prec_names, &p, err));
-    for (int i = 0; i < s->n_prec; i++)
-        if (s->prec[i] == p) return hp_fail(err, HP_EUSAGE, "--prec: %s comes twice", word);
-    s->prec[s->n_prec++] = p;
+    for (int i = 0; i < s->network.n_prec; i++)
+        if (s->network.prec[i] == p) return hp_fail(err, HP_EUSAGE, "--prec: %s comes twice", word);
+    s->network.prec[s->network.n_prec++] = p;
     return HP_OK;
 }
 
@@ -320,7 +322,7 @@ static hp_status add_precision(const char *word, simulate_setup *s, hp_error *er
 static hp_status check_precision(const simulate_setup *s, int prec, hp_error *err) {
     const hp_device_class *class = &s->machine.device;
     hp_reject why;
-    if (!hp_prec_allowed(prec, s->mode == HP_MODE_INFER, s->device, &why))
+    if (!hp_prec_allowed(prec, s->step.mode == HP_MODE_INFER, s->device, &why))
         return hp_fail(err, HP_EUNAVAIL, "%s: %s; give %s", hp_reject_text(why.code), why.limit, why.fix);
     if (!hp_device_on_gpu(s->device) || hp_device_class_has(class, (hp_prec)prec)) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL, "%s: %s has no units for %s; give --prec %s",
@@ -330,14 +332,14 @@ static hp_status check_precision(const simulate_setup *s, int prec, hp_error *er
 
 /* Strategies beside the first may have precisions of their own, which then stand among those named. */
 static hp_status check_templates(simulate_setup *s, hp_error *err) {
-    for (int i = 1; i < s->n_template; i++) {
+    for (int i = 1; i < s->curves.n_template; i++) {
         hp_strategy smallest;
-        HP_TRY(hp_template_smallest(s->template[i], &smallest, err));
+        HP_TRY(hp_template_smallest(s->curves.template[i], &smallest, err));
         const int prec = smallest.prec;
         bool named = prec == HP_PREC_FP32;
-        for (int k = 0; k < s->n_prec; k++) named |= s->prec[k] == prec;
+        for (int k = 0; k < s->network.n_prec; k++) named |= s->network.prec[k] == prec;
         if (!named) HP_TRY(check_precision(s, prec, err));
-        if (!named && s->n_prec < HP_PRECS) s->prec[s->n_prec++] = prec;
+        if (!named && s->network.n_prec < HP_PRECS) s->network.prec[s->network.n_prec++] = prec;
     }
     return HP_OK;
 }
@@ -345,33 +347,37 @@ static hp_status check_templates(simulate_setup *s, hp_error *err) {
 static hp_status parse_precisions(const simulate_options *o, simulate_setup *s, hp_error *err) {
     char copy[64], *save = NULL;
     if (!o->network.prec) {
-        s->prec[s->n_prec++] = s->has_strategy ? s->strategy.prec : HP_PREC_FP32;
+        s->network.prec[s->network.n_prec++] =
+            s->curves.has_strategy ? s->curves.strategy.prec : HP_PREC_FP32;
     } else {
         if ((size_t)snprintf(copy, sizeof copy, "%s", o->network.prec) >= sizeof copy)
             return hp_fail(err, HP_EUSAGE, "--prec: the list is too long");
         for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
             HP_TRY(add_precision(word, s, err));
-        if (!s->n_prec) return hp_fail(err, HP_EUSAGE, "--prec is empty; for example --prec fp32,int8");
+        if (!s->network.n_prec)
+            return hp_fail(err, HP_EUSAGE, "--prec is empty; for example --prec fp32,int8");
     }
-    if (s->has_strategy && s->n_prec > 1)
-        return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->n_prec);
-    if (s->has_strategy && s->strategy.prec != HP_PREC_FP32 && s->strategy.prec != s->prec[0])
+    if (s->curves.has_strategy && s->network.n_prec > 1)
+        return hp_fail(err, HP_EUSAGE, "--strategy is in one precision, --prec has %d", s->network.n_prec);
+    if (s->curves.has_strategy && s->curves.strategy.prec != HP_PREC_FP32 &&
+        s->curves.strategy.prec != s->network.prec[0])
         return hp_fail(err, HP_EUSAGE, "--strategy says prec=%s, --prec %s: give one of them",
-                       hp_prec_names[s->strategy.prec], o->network.prec);
-    if (s->has_strategy) s->strategy.prec = s->prec[0];
-    for (int i = 0; i < s->n_prec; i++) HP_TRY(check_precision(s, s->prec[i], err));
+                       hp_prec_names[s->curves.strategy.prec], o->network.prec);
+    if (s->curves.has_strategy) s->curves.strategy.prec = s->network.prec[0];
+    for (int i = 0; i < s->network.n_prec; i++) HP_TRY(check_precision(s, s->network.prec[i], err));
     return check_templates(s, err);
 }
 
 hp_status simulate_precision(hp_arena *arena, simulate_setup *s, int prec, hp_error *err) {
-    const hp_deploy_options o = {.prec = prec, .float_layers = s->float_layers};
+    const hp_deploy_options o = {.prec = prec, .float_layers = s->network.float_layers};
     hp_reject why;
-    if (!hp_device_has_layers(s->device, s->trained, &why))
+    if (!hp_device_has_layers(s->device, s->network.trained, &why))
         return hp_fail(err, HP_EUNAVAIL, "%s: %s; give %s", hp_reject_text(why.code), why.limit, why.fix);
-    if (s->mode == HP_MODE_INFER) return hp_graph_deploy(arena, s->trained, &o, &s->graph, err);
-    s->graph = hp_graph_train_in(arena, s->trained, prec);
-    s->graph->optimizer = s->optimizer;
-    s->graph->clips = s->clips;
+    if (s->step.mode == HP_MODE_INFER)
+        return hp_graph_deploy(arena, s->network.trained, &o, &s->network.graph, err);
+    s->network.graph = hp_graph_train_in(arena, s->network.trained, prec);
+    s->network.graph->optimizer = s->step.optimizer;
+    s->network.graph->clips = s->step.clips;
     return HP_OK;
 }
 
@@ -388,14 +394,14 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     HP_TRY(parse_int(o->show.top, "--top", 1, 1 << 20, &top, err));
     s->top_given = o->show.top || o->show.all;
     HP_TRY(parse_int(o->step.seed, "--seed", 0, INT64_MAX, &seed, err));
-    HP_TRY(parse_int(o->step.batch, "--batch", 1, INT64_C(1) << 40, &s->batch, err));
-    s->mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
-    HP_TRY(hp_optimizer_find(o->step.optimizer, &s->optimizer, err));
-    s->clips = o->step.clip_norm;
-    if (s->mode == HP_MODE_INFER && (o->step.optimizer || o->step.clip_norm))
+    HP_TRY(parse_int(o->step.batch, "--batch", 1, INT64_C(1) << 40, &s->step.batch, err));
+    s->step.mode = mode == 0 ? HP_MODE_TRAIN : HP_MODE_INFER;
+    HP_TRY(hp_optimizer_find(o->step.optimizer, &s->step.optimizer, err));
+    s->step.clips = o->step.clip_norm;
+    if (s->step.mode == HP_MODE_INFER && (o->step.optimizer || o->step.clip_norm))
         return hp_fail(err, HP_EUSAGE,
                        "--optimizer and --clip-norm are about training: leave out --mode infer");
-    s->seed = (uint64_t)seed;
+    s->step.seed = (uint64_t)seed;
     s->rules = (hp_rules)rules;
     s->search = (hp_search_options){
         .top = o->show.all ? INT_MAX : (int)top, .sort = (hp_sort)sort, .all_of_top = s->top_given};
@@ -421,44 +427,44 @@ hp_status simulate_prepare(hp_arena *arena, const simulate_options *o, simulate_
     HP_TRY(simulate_choose_machine(o, s, err));
     HP_TRY(parse_network(arena, o, s, err));
     HP_TRY(parse_precisions(o, s, err));
-    s->float_layers = o->network.float_layers;
-    HP_TRY(simulate_precision(arena, s, s->prec[0], err));
-    HP_TRY(hp_cost_load(arena, o->costs.table, &s->machine, &s->table, err));
+    s->network.float_layers = o->network.float_layers;
+    HP_TRY(simulate_precision(arena, s, s->network.prec[0], err));
+    HP_TRY(hp_cost_load(arena, o->costs.table, &s->machine, &s->costs.table, err));
     return simulate_choose_speed(arena, o, s, err);
 }
 
 hp_plan simulate_plan(const simulate_setup *s, const hp_strategy *strategy, int64_t batch) {
-    hp_plan plan = {.image_h = s->image_h,
-                    .image_w = s->image_w,
-                    .classes = s->classes,
-                    .mode = (int32_t)s->mode,
-                    .dtype = (int32_t)s->dtype,
+    hp_plan plan = {.image_h = s->network.image_h,
+                    .image_w = s->network.image_w,
+                    .classes = s->network.classes,
+                    .mode = (int32_t)s->step.mode,
+                    .dtype = (int32_t)s->network.dtype,
                     .batch = batch,
-                    .seed = s->seed,
-                    .optimizer = s->optimizer,
-                    .clips = s->clips,
+                    .seed = s->step.seed,
+                    .optimizer = s->step.optimizer,
+                    .clips = s->step.clips,
                     .device = s->device,
                     .strategy = *strategy,
                     .machine = s->machine,
-                    .model = s->model,
-                    .float_layers = s->mode == HP_MODE_INFER ? s->float_layers : NULL};
-    snprintf(plan.net, sizeof plan.net, "%s", s->net);
+                    .model = s->network.model,
+                    .float_layers = s->step.mode == HP_MODE_INFER ? s->network.float_layers : NULL};
+    snprintf(plan.net, sizeof plan.net, "%s", s->network.net);
     return plan;
 }
 
 hp_eval *simulate_eval(hp_arena *arena, const simulate_setup *s, int64_t batch) {
     hp_eval_setup e = s->eval;
     hp_plan *plan = HP_NEW(arena, hp_plan, 1);
-    *plan = simulate_plan(s, &s->strategy, batch);
-    plan->strategy.prec = s->graph->prec;
-    e.table = s->table;
-    e.graph = s->graph;
+    *plan = simulate_plan(s, &s->curves.strategy, batch);
+    plan->strategy.prec = s->network.graph->prec;
+    e.table = s->costs.table;
+    e.graph = s->network.graph;
     e.plan = plan;
     e.machine = &s->machine;
-    e.mode = s->mode;
-    e.dtype = s->dtype;
+    e.mode = s->step.mode;
+    e.dtype = s->network.dtype;
     e.device = s->device;
     e.batch = batch;
-    e.seed = s->seed;
+    e.seed = s->step.seed;
     return hp_eval_new(arena, &e);
 }

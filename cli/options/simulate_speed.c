@@ -52,12 +52,12 @@ double simulate_mean_slowdown(const hp_speed *s, const hp_speed *against) {
 /* A home folder that several machines share has one table for all of them. */
 static void note_processor(const simulate_setup *s) {
     char here[128], plain[2][128];
-    const char *measured = hp_cost_processor(s->table);
+    const char *measured = hp_cost_processor(s->costs.table);
     if (!is_at_hand(s) || !*measured) return;
     hp_host_processor(here, sizeof here);
     if (strcmp(here, measured) != 0)
         fprintf(stderr, "hplan: note: %s was measured on %s, this is %s: hplan calibrate\n",
-                hp_cost_origin(s->table), cli_plain(measured, plain[0], sizeof plain[0]),
+                hp_cost_origin(s->costs.table), cli_plain(measured, plain[0], sizeof plain[0]),
                 cli_plain(here, plain[1], sizeof plain[1]));
 }
 
@@ -65,8 +65,8 @@ static void note_processor(const simulate_setup *s) {
 
 /* As many ranks as compute at a time in the largest plan that is asked for. */
 static int ranks_of(const simulate_setup *s) {
-    int most = s->has_strategy ? hp_strategy_ranks(&s->strategy) : 1;
-    for (int i = 0; i < s->n_count; i++) most = s->count[i] > most ? s->count[i] : most;
+    int most = s->curves.has_strategy ? hp_strategy_ranks(&s->curves.strategy) : 1;
+    for (int i = 0; i < s->curves.n_count; i++) most = s->curves.count[i] > most ? s->curves.count[i] : most;
     const int cores = s->machine.cores_per_node > 0 ? s->machine.cores_per_node : s->machine.devices_per_node;
     return most < cores ? most : cores;
 }
@@ -92,14 +92,14 @@ static hp_status check_speed(hp_arena *arena, simulate_setup *s, hp_error *err) 
         return hp_fail(err, HP_EUSAGE,
                        "--check-speed is of this machine's cores, the plan is for %s: leave it out",
                        s->machine.name);
-    if (!has_yardsticks(s->table))
+    if (!has_yardsticks(s->costs.table))
         return hp_fail(err, HP_EUNAVAIL, "--check-speed: %s has no yardsticks: hplan calibrate",
-                       hp_cost_origin(s->table));
+                       hp_cost_origin(s->costs.table));
     HP_TRY(speed_check_run(ranks_of(s), CHECK_S, &c, err));
-    HP_TRY(speed_of(s->table, s->machine.device.name, &c, &s->now, err));
-    s->usual = *hp_cost_speed(s->table);
-    s->checked = true;
-    s->table = hp_cost_at(arena, s->table, &s->now);
+    HP_TRY(speed_of(s->costs.table, s->machine.device.name, &c, &s->costs.now, err));
+    s->costs.usual = *hp_cost_speed(s->costs.table);
+    s->costs.checked = true;
+    s->costs.table = hp_cost_at(arena, s->costs.table, &s->costs.now);
     return HP_OK;
 }
 
@@ -107,6 +107,6 @@ hp_status simulate_choose_speed(hp_arena *arena, const simulate_options *o, simu
                                 hp_error *err) {
     note_processor(s);
     if (o->costs.check_speed) HP_TRY(check_speed(arena, s, err));
-    s->eval.table = s->table;
+    s->eval.table = s->costs.table;
     return HP_OK;
 }

@@ -47,8 +47,8 @@ static hp_status parse(frame *f, replay_request *r, hp_error *err) {
 /* As many ranks as the machine has devices, and at least two. */
 static hp_status choose(const replay_request *r, simulate_setup *s, hp_error *err) {
     const simulate_options o = {.machine.name = r->machine, .machine.device = r->device, .strategy = "dp=1"};
-    s->has_strategy = true;
-    s->strategy = hp_strategy_default();
+    s->curves.has_strategy = true;
+    s->curves.strategy = hp_strategy_default();
     return simulate_choose_machine(&o, s, err);
 }
 

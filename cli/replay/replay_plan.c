@@ -80,9 +80,9 @@ static hp_status build(hp_arena *arena, const replay_request *r, const char *com
     hp_replay_way way;
     hp_reject why = {.code = HP_FEASIBLE};
     HP_TRY(prepare(arena, r, comm, &s, err));
-    if (!hp_device_allows(s.device, &s.strategy, true, &why))
+    if (!hp_device_allows(s.device, &s.curves.strategy, true, &why))
         return hp_fail(err, HP_EUSAGE, "--comm: %s", why.limit);
-    e->plan = simulate_plan(&s, &s.strategy, r->ranks);
+    e->plan = simulate_plan(&s, &s.curves.strategy, r->ranks);
     HP_TRY(hp_plan_build(arena, &e->plan, NULL, err));
     HP_TRY(way_of(r, &e->plan, &way, err));
     hp_program *p = hp_replay_program(arena, e->plan.graph, &r->replay, &way);

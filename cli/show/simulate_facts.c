@@ -26,7 +26,7 @@ void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_foun
     hp_error ignored = {0};
     hp_plan plan = simulate_plan(s, best, f->batch);
     const bool low = best->prec == HP_PREC_INT8 || best->prec == HP_PREC_INT8_DYNAMIC;
-    if (low && s->mode == HP_MODE_INFER && hp_plan_graph(arena, &plan, &plan.graph, &ignored) == HP_OK) {
+    if (low && s->step.mode == HP_MODE_INFER && hp_plan_graph(arena, &plan, &plan.graph, &ignored) == HP_OK) {
         f->real_layer = HP_NEW(arena, const char *, plan.graph->n_layer);
         for (int i = 0; i < plan.graph->n_layer; i++) {
             const hp_layer *l = &plan.graph->layer[i];

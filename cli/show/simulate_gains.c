@@ -11,7 +11,7 @@ static const char *const looser[] = {"compress=allreduce:bf16", "compress=allred
 static const double WORTH_TRYING = 0.05; /* of the step */
 
 static bool available(const simulate_setup *s, hp_prec prec) {
-    return hp_prec_allowed((int32_t)prec, s->mode == HP_MODE_INFER, s->device, NULL) &&
+    return hp_prec_allowed((int32_t)prec, s->step.mode == HP_MODE_INFER, s->device, NULL) &&
            hp_device_class_has(&s->machine.device, prec);
 }
 
@@ -72,7 +72,7 @@ static void add_precision(hp_arena *arena, const simulate_setup *s, simulate_fou
 static void add_looser(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
     const hp_evaluation *chosen = &f->list[f->chosen];
     const double waits = (double)chosen->exposure.share[HP_COST_OF_WAITS + HP_SIM_GRADIENT];
-    if (s->mode != HP_MODE_TRAIN || waits < WORTH_TRYING) return;
+    if (s->step.mode != HP_MODE_TRAIN || waits < WORTH_TRYING) return;
     for (size_t i = 0; i < sizeof looser / sizeof *looser; i++) {
         hp_strategy other;
         hp_error ignored; /* it is compressed already, say */
@@ -92,9 +92,9 @@ static void add_mix(hp_arena *arena, const simulate_setup *s, simulate_found *f)
 
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
     if (!f->n) return;
-    const bool fp32 = s->n_prec == 1 && f->list[f->chosen].strategy.prec == HP_PREC_FP32;
+    const bool fp32 = s->network.n_prec == 1 && f->list[f->chosen].strategy.prec == HP_PREC_FP32;
     if (fp32) add_precision(arena, s, f, sixteen_bits, (int)(sizeof sixteen_bits / sizeof *sixteen_bits));
-    if (fp32 && s->mode == HP_MODE_INFER)
+    if (fp32 && s->step.mode == HP_MODE_INFER)
         add_precision(arena, s, f, eight_bits, (int)(sizeof eight_bits / sizeof *eight_bits));
     add_looser(arena, s, f);
     if (hp_machine_mixed(&s->machine)) add_mix(arena, s, f);

@@ -42,16 +42,16 @@ json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
     json_t *promising = json_array();
     for (int i = 0; i < f->n_promising; i++) json_array_append_new(promising, open_json(&f->promising[i]));
     char image[32];
-    snprintf(image, sizeof image, "%dx%d", s->image_h, s->image_w);
+    snprintf(image, sizeof image, "%dx%d", s->network.image_h, s->network.image_w);
     return json_pack(
         "{s:i, s:s, s:I, s:s, s:i, s:s, s:I, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:f, s:i, "
         "s:o, s:o, s:o, s:o}",
-        "schema", 1, "net", s->net, "parameters", (json_int_t)hp_graph_param_count(s->graph), "machine",
-        s->machine.name, "gpus", f->gpus, "image", image, "batch", (json_int_t)f->batch, "mode",
-        s->mode == HP_MODE_TRAIN ? "train" : "infer", "optimizer", hp_optimizer_infos[s->optimizer].name,
-        "clipped", s->clips, "searched", (json_int_t)f->searched, "valid", (json_int_t)f->valid, "simulated",
-        (json_int_t)f->simulated, "cut_off", (json_int_t)f->cut_off, "open", (json_int_t)f->open, "gap",
-        f->gap, "stopped", f->stopped, "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0,
-        "candidates", candidates, "promising", promising, "rejected", rejected, "scaling",
-        simulate_scaling_json(f));
+        "schema", 1, "net", s->network.net, "parameters", (json_int_t)hp_graph_param_count(s->network.graph),
+        "machine", s->machine.name, "gpus", f->gpus, "image", image, "batch", (json_int_t)f->batch, "mode",
+        s->step.mode == HP_MODE_TRAIN ? "train" : "infer", "optimizer",
+        hp_optimizer_infos[s->step.optimizer].name, "clipped", s->step.clips, "searched",
+        (json_int_t)f->searched, "valid", (json_int_t)f->valid, "simulated", (json_int_t)f->simulated,
+        "cut_off", (json_int_t)f->cut_off, "open", (json_int_t)f->open, "gap", f->gap, "stopped", f->stopped,
+        "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0, "candidates", candidates, "promising",
+        promising, "rejected", rejected, "scaling", simulate_scaling_json(f));
 }

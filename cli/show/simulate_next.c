@@ -7,18 +7,19 @@
 static void print_calibrate(const simulate_setup *s, const simulate_found *f) {
     next_command c = next_start("calibrate");
     char image[32], batch[32], gpus[16];
-    snprintf(image, sizeof image, s->image_h == s->image_w ? "%d" : "%dx%d", s->image_h, s->image_w);
+    snprintf(image, sizeof image, s->network.image_h == s->network.image_w ? "%d" : "%dx%d",
+             s->network.image_h, s->network.image_w);
     snprintf(batch, sizeof batch, "%lld", (long long)f->batch);
     snprintf(gpus, sizeof gpus, "%d", f->gpus);
     if (hp_device_on_gpu(hp_device_of_machine(s->machine.name)))
         next_option(&c, "--device", hp_device_of_machine(s->machine.name)->name);
-    next_option(&c, "--net", *s->net && !s->model ? s->net : NULL);
-    if (*s->net && !s->model) {
+    next_option(&c, "--net", *s->network.net && !s->network.model ? s->network.net : NULL);
+    if (*s->network.net && !s->network.model) {
         const int32_t prec = f->list[f->chosen].strategy.prec;
         next_option(&c, "--image", image);
         next_option(&c, "--batch", batch);
         next_option(&c, "--gpus", gpus);
-        if (s->mode == HP_MODE_INFER) next_option(&c, "--mode", "infer");
+        if (s->step.mode == HP_MODE_INFER) next_option(&c, "--mode", "infer");
         if (prec != HP_PREC_FP32) next_option(&c, "--prec", hp_prec_names[prec]);
     }
     next_print(stdout, &c);

@@ -41,7 +41,7 @@ static void print_plan(const simulate_setup *s, const simulate_found *f, const s
            simulate_number(c->images_per_s, images), simulate_number(p->speedup, speedup));
     print_percent(p->efficiency, 7);
     print_percent(p->epoch.flop_utilisation, 7);
-    if (s->samples)
+    if (s->epoch.samples)
         printf("%10s", isfinite(p->epoch.epoch_s) ? hp_format_seconds(p->epoch.epoch_s, time) : "-");
     printf("\n");
 }
@@ -74,7 +74,7 @@ static void print_base(const simulate_found *f) {
 void simulate_print_scaling(const simulate_setup *s, const simulate_found *f) {
     const int width = strategy_width(f);
     printf("\n  # %-*s%6s%8s%10s%10s%9s%7s%7s%s\n", width, "strategy", "gpus", "batch", "ms/step", "img/s",
-           "speedup", "eff.", "flops", s->samples ? "     epoch" : "");
+           "speedup", "eff.", "flops", s->epoch.samples ? "     epoch" : "");
     for (int i = 0; i < f->n_point; i++) {
         const simulate_point *p = &f->point[i];
         if (i && strcmp(p->curve, p[-1].curve) != 0) printf("\n");
@@ -96,15 +96,16 @@ static const simulate_point *chosen(const simulate_found *f) {
 void simulate_print_epoch(const simulate_setup *s, const simulate_found *f) {
     const simulate_point *p = f->n ? chosen(f) : NULL;
     char time[32], hours[32], energy[32], cost[32];
-    if (!p || !s->samples) return;
+    if (!p || !s->epoch.samples) return;
     const hp_epoch *e = &p->epoch;
     if (!isfinite(e->epoch_s)) {
-        printf("number %d: %lld samples are not one batch of %lld\n", f->chosen + 1, (long long)s->samples,
-               (long long)p->batch);
+        printf("number %d: %lld samples are not one batch of %lld\n", f->chosen + 1,
+               (long long)s->epoch.samples, (long long)p->batch);
         return;
     }
-    printf("number %d: an epoch of %lld samples: %s, %s GPU-hours", f->chosen + 1, (long long)s->samples,
-           hp_format_seconds(e->epoch_s, time), simulate_number(e->gpu_hours, hours));
+    printf("number %d: an epoch of %lld samples: %s, %s GPU-hours", f->chosen + 1,
+           (long long)s->epoch.samples, hp_format_seconds(e->epoch_s, time),
+           simulate_number(e->gpu_hours, hours));
     if (isfinite(e->energy_kwh))
         printf(", at most %s kWh (%g W each, without hosts)", simulate_number(e->energy_kwh, energy),
                hp_device_class_tdp(&s->machine.device));

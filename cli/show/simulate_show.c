@@ -23,7 +23,7 @@ static void print_promising(const simulate_found *f) {
 /* How far from the best number 1 may be, and what was not looked at. */
 static void print_gap(const simulate_setup *s, const simulate_found *f) {
     const char *better = s->search.sort == HP_SORT_MEMORY ? "smaller" : "faster";
-    if (s->has_strategy) return;
+    if (s->curves.has_strategy) return;
     if (f->stopped) printf("stopped: the best so far; what was not looked at may be better\n");
     if (s->eval.jitter_cv > 0)
         printf("with jitter the bounds that ruled strategies out are estimates\n");
@@ -50,7 +50,7 @@ static void print_groups(const simulate_setup *s, const simulate_found *f) {
     const hp_proportions *by = &best->by[HP_AXIS_N];
     const int64_t replicas = by->n ? best->dp : hp_strategy_replicas(best), share = f->batch / replicas,
                   groups = best->gems * best->micro;
-    if (s->mode != HP_MODE_TRAIN || groups == 1 || !has_batch_norm(s->graph)) return;
+    if (s->step.mode != HP_MODE_TRAIN || groups == 1 || !has_batch_norm(s->network.graph)) return;
     printf("note: batch norm averages over groups of %lld sample%s%s (%lld without micro-batches)\n",
            (long long)(share / groups), share == groups ? "" : "s", by->n ? " in the mean, by share" : "",
            (long long)share);
@@ -61,9 +61,9 @@ static void print_single_values(const simulate_setup *s, const simulate_found *f
     const hp_strategy *best = &f->list[f->chosen].strategy;
     const int64_t replicas = hp_strategy_replicas(best), apart = best->bn == HP_BN_ALL ? 1 : replicas,
                   samples = f->batch / (apart * best->gems * best->micro);
-    for (int l = 0; s->mode == HP_MODE_TRAIN && samples == 1 && l < s->graph->n_layer; l++) {
-        const hp_layer *layer = &s->graph->layer[l];
-        const hp_tensor *x = &s->graph->tensor[layer->out];
+    for (int l = 0; s->step.mode == HP_MODE_TRAIN && samples == 1 && l < s->network.graph->n_layer; l++) {
+        const hp_layer *layer = &s->network.graph->layer[l];
+        const hp_tensor *x = &s->network.graph->tensor[layer->out];
         if (layer->op != HP_BN || (int64_t)x->h * x->w > 1) continue;
         printf("note: batch norm %s averages over a single value per channel, which teaches it nothing: a "
                "larger "
@@ -125,18 +125,20 @@ static void print_rejects(const simulate_found *f) {
 
 /* "train by adamw, clipped" */
 static const char *mode_text(const simulate_setup *s, char out[64]) {
-    if (s->mode == HP_MODE_INFER) return "infer";
-    snprintf(out, 64, "train%s%s%s", s->optimizer ? " by " : "",
-             s->optimizer ? hp_optimizer_infos[s->optimizer].name : "", s->clips ? ", clipped" : "");
+    if (s->step.mode == HP_MODE_INFER) return "infer";
+    snprintf(out, 64, "train%s%s%s", s->step.optimizer ? " by " : "",
+             s->step.optimizer ? hp_optimizer_infos[s->step.optimizer].name : "",
+             s->step.clips ? ", clipped" : "");
     return out;
 }
 
 static void print_header(const simulate_setup *s, const simulate_found *f) {
     char elapsed[32], mode[64];
     simulate_print_device(s, f);
-    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d device%s\n", s->net, s->image_h,
-           s->image_w, s->classes, (double)hp_graph_param_count(s->graph) * 1e-6, mode_text(s, mode),
-           (long long)f->batch, f->gpus, f->gpus == 1 ? "" : "s");
+    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d device%s\n", s->network.net,
+           s->network.image_h, s->network.image_w, s->network.classes,
+           (double)hp_graph_param_count(s->network.graph) * 1e-6, mode_text(s, mode), (long long)f->batch,
+           f->gpus, f->gpus == 1 ? "" : "s");
     printf("searched %lld strateg%s in %s: %lld valid, %lld rejected", (long long)f->searched,
            f->searched == 1 ? "y" : "ies", hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
            (long long)(f->searched - f->valid));
@@ -148,12 +150,12 @@ static void print_header(const simulate_setup *s, const simulate_found *f) {
 void simulate_print(const simulate_setup *s, const simulate_found *f) {
     print_header(s, f);
     if (f->n) {
-        if (s->sweep) simulate_print_scaling(s, f);
-        if (!s->sweep || s->top_given) simulate_print_table(s, f);
+        if (s->curves.sweep) simulate_print_scaling(s, f);
+        if (!s->curves.sweep || s->top_given) simulate_print_table(s, f);
         print_notes(s, f);
         simulate_print_epoch(s, f);
         print_gap(s, f);
     }
-    if (s->sweep && !f->n) simulate_print_scaling(s, f);
-    if (!s->sweep || !f->n) print_rejects(f);
+    if (s->curves.sweep && !f->n) simulate_print_scaling(s, f);
+    if (!s->curves.sweep || !f->n) print_rejects(f);
 }

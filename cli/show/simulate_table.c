@@ -117,7 +117,7 @@ int simulate_shown_other(const simulate_setup *s, const simulate_found *f) {
 /* Drops columns, the least important first, until the longest strategy fits; if no column is left to drop,
  * the strategy is truncated. */
 static layout choose_columns(const simulate_setup *s, const simulate_found *f) {
-    layout l = {.strategy = 8, .sweep = s->sweep};
+    layout l = {.strategy = 8, .sweep = s->curves.sweep};
     for (int i = 0; i < f->n; i++) {
         if (!is_wanted(s, f, i)) continue;
         const int n = (int)strlen(f->list[i].figures.strategy);
@@ -162,7 +162,7 @@ static void print_reason(const layout *l, const char *what, const char *code, co
 /* Families without a row of their own, each with its reason; with several counts there would be too many. */
 static void print_absent(const simulate_setup *s, const simulate_found *f, const layout *l) {
     char text[64], time[32];
-    if (s->has_strategy || s->sweep) return;
+    if (s->curves.has_strategy || s->curves.sweep) return;
     if (f->plain.count) print_reason(l, f->plain.example, hp_reject_text(f->plain.code), f->plain.limit);
     for (int i = 0; i < f->n_absent; i++) {
         const hp_absent *a = &f->absent[i];
