@@ -86,7 +86,7 @@ static hp_status add_candidate(hp_arena *arena, const simulate_setup *s, const h
 static hp_status add_batch(hp_arena *arena, simulate_setup *s, calibrate_needs *needs, hp_error *err) {
     simulate_found f = {0};
     HP_TRY(simulate_search(arena, s, &f, err));
-    if (f.stopped)
+    if (f.tally.stopped)
         return hp_fail(err, (hp_status)(128 + SIGINT), "stopped while it searched for what to measure");
     calibrate_candidate *all = HP_NEW(arena, calibrate_candidate, needs->n_candidate + f.n);
     if (needs->n_candidate) memcpy(all, needs->candidate, sizeof *all * (size_t)needs->n_candidate);

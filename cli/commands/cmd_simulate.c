@@ -15,19 +15,20 @@ hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, h
     HP_TRY((s->curves.has_strategy ? simulate_curves : simulate_search)(arena, s, f, err));
     if (f->chosen >= f->n) f->chosen = 0;
     simulate_rate_points(s, f);
-    f->elapsed_s = hp_now_s() - start_s;
+    f->tally.elapsed_s = hp_now_s() - start_s;
     return HP_OK;
 }
 
 static hp_status no_plan(const simulate_found *f, hp_error *err) {
-    if (!f->n_rejected) return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
-    const hp_rejected *r = simulate_nearest(NULL, f->rejected, f->n_rejected);
-    if (f->open)
+    if (!f->without.n_rejected)
+        return hp_fail(err, HP_EPLAN, "no strategy was searched; raise --gpus or --batch");
+    const hp_rejected *r = simulate_nearest(NULL, f->without.rejected, f->without.n_rejected);
+    if (f->tally.open)
         return hp_fail(
             err, HP_EPLAN,
             "none of the strategies that were tried fits; %lld that may were too many tasks for a search "
             "(--strategy evaluates one); nearest: %s: %s: %s; fix: %s",
-            (long long)f->open, r->example, hp_reject_text(r->code), r->limit, r->fix);
+            (long long)f->tally.open, r->example, hp_reject_text(r->code), r->limit, r->fix);
     return hp_fail(err, HP_EPLAN, "no feasible plan: %s: %s: %s; fix: %s", r->example,
                    hp_reject_text(r->code), r->limit, r->fix);
 }
@@ -40,7 +41,8 @@ static hp_status write_plan(hp_arena *arena, const simulate_setup *s, const simu
     HP_TRY(hp_predict(arena, &plan, &s->eval, &prediction, err));
     hp_candidate *c = HP_NEW(arena, hp_candidate, f->n);
     for (int i = 0; i < f->n; i++) c[i] = f->list[i].figures;
-    const hp_ranking ranking = {c, f->n, f->rejected, f->n_rejected, simulate_curves_text(arena, f)};
+    const hp_ranking ranking = {c, f->n, f->without.rejected, f->without.n_rejected,
+                                simulate_curves_text(arena, f)};
     return hp_predict_store(path, &plan, &prediction, &ranking, err);
 }
 
@@ -118,23 +120,23 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     HP_TRY(check_float_layers(o, &s, err));
     HP_TRY(simulate_find(arena, &s, &f, err));
     if (sizes.n) simulate_add_size(&s, &f, &sizes);
-    f.replaced = access(path, F_OK) == 0;
+    f.facts.replaced = access(path, F_OK) == 0;
     if (f.n) HP_TRY(write_plan(arena, &s, &f, path, err));
-    if (!f.stopped) simulate_gains(arena, &s, &f);
+    if (!f.tally.stopped) simulate_gains(arena, &s, &f);
     simulate_find_facts(arena, &s, &f);
     if (!o->show.json && sizes.n) simulate_print_sizes(&sizes);
     if (!o->show.json) simulate_print(&s, &f);
     if (!o->show.json) HP_TRY(cli_finish_stdout(err));
-    if (o->race.measure && f.n && !f.stopped) ran = measure(arena, &ro, &f, &r, err);
+    if (o->race.measure && f.n && !f.tally.stopped) ran = measure(arena, &ro, &f, &r, err);
     if (o->show.json) HP_TRY(print_json(&s, &f, &sizes, &r, ran == HP_OK ? err : NULL));
     if (!o->show.json && r.winner >= 0) race_print(&r);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));
-        return f.stopped ? stopped(&f, err) : no_plan(&f, err);
+        return f.tally.stopped ? stopped(&f, err) : no_plan(&f, err);
     }
     if (!o->show.json) simulate_next(&s, &f, path);
     HP_TRY(cli_finish_stdout(err));
-    return f.stopped ? stopped(&f, err) : ran;
+    return f.tally.stopped ? stopped(&f, err) : ran;
 }
 
 int cmd_simulate(int argc, char **argv) {

@@ -206,8 +206,8 @@ hp_status simulate_curves(hp_arena *arena, simulate_setup *s, simulate_found *f,
     for (int i = 0; i < f->n_point; i++)
         if (f->point[i].why) simulate_add_rejects(arena, f, f->point[i].why, 1);
     list_plans(arena, s, f);
-    f->searched = f->n_point;
-    f->valid = f->simulated = f->n;
+    f->tally.searched = f->n_point;
+    f->tally.valid = f->tally.simulated = f->n;
     if (!f->n) {
         f->gpus = f->point[f->n_point - 1].gpus;
         f->batch = f->point[f->n_point - 1].batch;

@@ -14,33 +14,33 @@ static bool same_reason(const hp_rejected *a, const hp_rejected *b) {
 }
 
 void simulate_add_rejects(hp_arena *arena, simulate_found *f, const hp_rejected *r, int n) {
-    hp_rejected *all = HP_NEW(arena, hp_rejected, f->n_rejected + n);
-    if (f->n_rejected) memcpy(all, f->rejected, sizeof *all * (size_t)f->n_rejected);
+    hp_rejected *all = HP_NEW(arena, hp_rejected, f->without.n_rejected + n);
+    if (f->without.n_rejected) memcpy(all, f->without.rejected, sizeof *all * (size_t)f->without.n_rejected);
     for (int i = 0; i < n; i++) {
         int k = 0;
-        while (k < f->n_rejected && !same_reason(&all[k], &r[i])) k++;
-        if (k < f->n_rejected)
+        while (k < f->without.n_rejected && !same_reason(&all[k], &r[i])) k++;
+        if (k < f->without.n_rejected)
             all[k].count += r[i].count;
         else
-            all[f->n_rejected++] = r[i];
+            all[f->without.n_rejected++] = r[i];
     }
-    f->rejected = all;
+    f->without.rejected = all;
 }
 
 /* The best of the searches of one count, in several precisions. */
 static void add_promising(simulate_found *f, const hp_open_strategy *o) {
-    int at = f->n_promising;
-    while (at > 0 && o->estimate_s < f->promising[at - 1].estimate_s) at--;
+    int at = f->unseen.n_promising;
+    while (at > 0 && o->estimate_s < f->unseen.promising[at - 1].estimate_s) at--;
     if (at == HP_OPEN_LISTED) return;
-    if (f->n_promising < HP_OPEN_LISTED) f->n_promising++;
-    for (int i = f->n_promising - 1; i > at; i--) f->promising[i] = f->promising[i - 1];
-    f->promising[at] = *o;
+    if (f->unseen.n_promising < HP_OPEN_LISTED) f->unseen.n_promising++;
+    for (int i = f->unseen.n_promising - 1; i > at; i--) f->unseen.promising[i] = f->unseen.promising[i - 1];
+    f->unseen.promising[at] = *o;
 }
 
 /* The gap of the worst of several searches. */
 static void note_open(const simulate_setup *s, const hp_search_result *r, simulate_found *f) {
     const double gap = hp_search_gap(r, s->search.sort);
-    if (gap > f->gap) f->gap = gap;
+    if (gap > f->unseen.gap) f->unseen.gap = gap;
     for (int i = 0; i < r->n_promising; i++) add_promising(f, &r->promising[i]);
 }
 
@@ -59,14 +59,14 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
     hp_search_result r;
     HP_TRY(hp_search(arena, hp_eval_get(e), &space, &s->search, &r, err));
     note_open(s, &r, f);
-    f->searched += r.searched;
-    f->valid += r.valid;
-    f->simulated += r.simulated;
-    f->cut_off += r.cut_off;
-    f->open += r.open;
-    f->stopped |= r.stopped;
+    f->tally.searched += r.searched;
+    f->tally.valid += r.valid;
+    f->tally.simulated += r.simulated;
+    f->tally.cut_off += r.cut_off;
+    f->tally.open += r.open;
+    f->tally.stopped |= r.stopped;
     simulate_add_rejects(arena, f, r.rejected, r.n_rejected);
-    f->nearest = simulate_nearest(f->nearest, r.rejected, r.n_rejected);
+    f->without.nearest = simulate_nearest(f->without.nearest, r.rejected, r.n_rejected);
     hp_evaluation *all = HP_NEW(arena, hp_evaluation, f->n + r.n);
     if (f->n) memcpy(all, f->list, sizeof *all * (size_t)f->n);
     if (r.n) memcpy(all + f->n, r.best, sizeof *all * (size_t)r.n);
@@ -76,9 +76,9 @@ static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int 
         f->gpus = gpus;
         f->batch = batch;
         f->chosen = first;
-        f->absent = r.absent;
-        f->n_absent = r.n_absent;
-        f->plain = r.plain;
+        f->without.absent = r.absent;
+        f->without.n_absent = r.n_absent;
+        f->without.plain = r.plain;
     }
     f->list = all;
     f->n += r.n;
@@ -102,8 +102,8 @@ static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simu
                               hp_error *err) {
     const int first = f->n;
     const int64_t asked = simulate_batch(s, gpus);
-    f->nearest = NULL;
-    f->n_promising = 0;
+    f->without.nearest = NULL;
+    f->unseen.n_promising = 0;
     if (!s->machine.device.is_cpu && gpus > hp_machine_devices(&s->machine)) {
         add_beyond(arena, s, gpus, f);
         return HP_OK;
@@ -112,10 +112,10 @@ static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simu
         HP_TRY(simulate_precision(arena, s, s->network.prec[i], err));
         HP_TRY(search_precision(arena, s, gpus, first, f, err));
     }
-    if (f->stopped && f->n == first) return HP_OK;
+    if (f->tally.stopped && f->n == first) return HP_OK;
     simulate_point *p = simulate_add_point(arena, f, "", gpus, asked ? asked : gpus);
     p->plan = f->n > first ? &f->list[first] : NULL;
-    p->why = f->nearest;
+    p->why = f->without.nearest;
     return HP_OK;
 }
 
@@ -162,6 +162,6 @@ hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f,
         status = search_count(arena, s, s->curves.count[i], f, err);
     sigaction(SIGINT, &before, NULL);
     if (m.phase) cli_progress_end(&m.bar);
-    f->stopped = interrupted != 0;
+    f->tally.stopped = interrupted != 0;
     return status;
 }

@@ -8,7 +8,8 @@ static hp_status find_one(hp_arena *arena, const simulate_options *o, simulate_s
     simulate_found f = {0};
     HP_TRY(simulate_prepare(arena, o, &s, err));
     HP_TRY(simulate_find(arena, &s, &f, err));
-    if (f.stopped) return hp_fail(err, (hp_status)(128 + SIGINT), "stopped at --image %s", o->network.image);
+    if (f.tally.stopped)
+        return hp_fail(err, (hp_status)(128 + SIGINT), "stopped at --image %s", o->network.image);
     simulate_add_size(&s, &f, sizes);
     return HP_OK;
 }
@@ -32,5 +33,5 @@ void simulate_add_size(const simulate_setup *s, const simulate_found *f, simulat
     simulate_size *z = &sizes->size[sizes->n++];
     *z = (simulate_size){.gpus = f->gpus, .batch = f->batch, .plan = f->n ? &f->list[f->chosen] : NULL};
     snprintf(z->image, sizeof z->image, "%dx%d", s->network.image_h, s->network.image_w);
-    if (!f->n) z->why = simulate_nearest(NULL, f->rejected, f->n_rejected);
+    if (!f->n) z->why = simulate_nearest(NULL, f->without.rejected, f->without.n_rejected);
 }

@@ -141,33 +141,53 @@ typedef struct simulate_point {
     hp_epoch epoch;
 } simulate_point;
 
-/* What was found for all counts together. */
-typedef struct simulate_found {
-    int64_t searched, valid, simulated, cut_off, open, batch;
-    int gpus;
-    int n;
-    hp_evaluation *list;
-    int chosen; /* index of the plan to write: the best of the largest count */
+typedef struct simulate_tally {
+    int64_t searched, valid, simulated, cut_off, open;
+    bool stopped; /* by the user */
+    double elapsed_s;
+} simulate_tally;
+
+/* What has no plan, and why. */
+typedef struct simulate_without {
     int n_rejected;
     hp_rejected *rejected;
     int n_absent; /* of the largest count: families without a candidate, and plain data parallelism */
     hp_absent *absent;
     hp_rejected plain;
-    double gap;      /* what was not simulated is at most this part faster than number 1 */
+    const hp_rejected *nearest; /* of the count at hand */
+} simulate_without;
+
+/* What was not simulated. */
+typedef struct simulate_unseen {
+    double gap;      /* it is at most this part faster than number 1 */
     int n_promising; /* of those, of the last count */
     hp_open_strategy promising[HP_OPEN_LISTED];
-    bool stopped; /* by the user */
-    double elapsed_s;
+} simulate_unseen;
+
+/* What there is to say of the chosen plan beside its figures. */
+typedef struct simulate_facts {
     int n_gain;
     simulate_gain gain[SIM_MAX_GAINS];
-    hp_mix_cost mix; /* of the chosen one, on a machine whose devices are not all alike; else zero */
-    int n_point;     /* curve by curve as they were given, counts too */
-    simulate_point *point;
-    const hp_rejected *nearest; /* of the count at hand */
+    hp_mix_cost mix;       /* on a machine whose devices are not all alike; else zero */
     int n_real, n_counted; /* of an int8 network: layers that stay real, of so many; 0 of 0: it is none */
     const char **real_layer;
     bool replaced;              /* a plan that lay where this one is written */
-    int64_t without_zero_bytes; /* memory of the chosen one with zero=0; 0: it has none */
+    int64_t without_zero_bytes; /* its memory with zero=0; 0: it has none */
+} simulate_facts;
+
+/* What was found for all counts together. */
+typedef struct simulate_found {
+    simulate_tally tally;
+    int64_t batch;
+    int gpus;
+    int n;
+    hp_evaluation *list;
+    int chosen; /* index of the plan to write: the best of the largest count */
+    simulate_without without;
+    simulate_unseen unseen;
+    simulate_facts facts;
+    int n_point; /* curve by curve as they were given, counts too */
+    simulate_point *point;
 } simulate_found;
 
 /* What was found for one of several image sizes. */

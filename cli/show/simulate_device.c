@@ -79,17 +79,18 @@ static json_t *mix_json(const simulate_setup *s, const simulate_found *f) {
     hp_arena *words = hp_arena_new();
     json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f}", "node", hp_machine_node_text(words, &s->machine),
                           "slow", hp_machine_slow_text(words, &s->machine), "alike_class",
-                          hp_machine_class(&s->machine, f->mix.class)->name, "alike_s", f->mix.alike_s,
-                          "even_stages_s", f->mix.even_s);
+                          hp_machine_class(&s->machine, f->facts.mix.class)->name, "alike_s",
+                          f->facts.mix.alike_s, "even_stages_s", f->facts.mix.even_s);
     hp_arena_free(words);
     return o;
 }
 
 /* null: not of an int8 network. */
 static json_t *real_json(const simulate_found *f) {
-    if (!f->n_counted) return json_null();
+    if (!f->facts.n_counted) return json_null();
     json_t *names = json_array();
-    for (int i = 0; i < f->n_real; i++) json_array_append_new(names, json_string(f->real_layer[i]));
+    for (int i = 0; i < f->facts.n_real; i++)
+        json_array_append_new(names, json_string(f->facts.real_layer[i]));
     return names;
 }
 

@@ -27,12 +27,12 @@ void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_foun
     hp_plan plan = simulate_plan(s, best, f->batch);
     const bool low = best->prec == HP_PREC_INT8 || best->prec == HP_PREC_INT8_DYNAMIC;
     if (low && s->step.mode == HP_MODE_INFER && hp_plan_graph(arena, &plan, &plan.graph, &ignored) == HP_OK) {
-        f->real_layer = HP_NEW(arena, const char *, plan.graph->n_layer);
+        f->facts.real_layer = HP_NEW(arena, const char *, plan.graph->n_layer);
         for (int i = 0; i < plan.graph->n_layer; i++) {
             const hp_layer *l = &plan.graph->layer[i];
             if (!is_counted(l, best->prec)) continue;
-            f->n_counted++;
-            if (stays_real(plan.graph, l)) f->real_layer[f->n_real++] = l->name;
+            f->facts.n_counted++;
+            if (stays_real(plan.graph, l)) f->facts.real_layer[f->facts.n_real++] = l->name;
         }
     }
     if (best->zero) {
@@ -42,7 +42,7 @@ void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_foun
         if (hp_evaluate(simulate_eval(arena, s, f->batch), arena, &without, HP_EVAL_PLACED, &e, &ignored) ==
                 HP_OK &&
             !e.reject.code)
-            f->without_zero_bytes = e.figures.memory_bytes;
+            f->facts.without_zero_bytes = e.figures.memory_bytes;
     }
 }
 
@@ -50,13 +50,14 @@ void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_foun
 void simulate_print_real(const simulate_found *f) {
     enum { COLUMNS = 80 };
     char plain[256];
-    if (!f->n_counted) return;
-    int at = printf("int8: %d of %d layers stay real%s", f->n_real, f->n_counted, f->n_real ? ":" : "");
-    for (int i = 0; i < f->n_real; i++) {
-        const char *name = cli_plain(f->real_layer[i], plain, sizeof plain);
-        const int n = (int)strlen(name) + 1 + (i < f->n_real - 1);
+    if (!f->facts.n_counted) return;
+    int at = printf("int8: %d of %d layers stay real%s", f->facts.n_real, f->facts.n_counted,
+                    f->facts.n_real ? ":" : "");
+    for (int i = 0; i < f->facts.n_real; i++) {
+        const char *name = cli_plain(f->facts.real_layer[i], plain, sizeof plain);
+        const int n = (int)strlen(name) + 1 + (i < f->facts.n_real - 1);
         if (at + n > COLUMNS) at = printf("\n ") - 1;
-        at += printf(" %s%s", name, i < f->n_real - 1 ? "," : "");
+        at += printf(" %s%s", name, i < f->facts.n_real - 1 ? "," : "");
     }
     printf("\n");
 }
@@ -64,13 +65,13 @@ void simulate_print_real(const simulate_found *f) {
 bool simulate_zero_note(const simulate_found *f, char out[200]) {
     char with[32], without[32];
     const hp_evaluation *best = f->n ? &f->list[f->chosen] : NULL;
-    if (!best || f->without_zero_bytes <= 0 || best->figures.memory_bytes < f->without_zero_bytes)
+    if (!best || f->facts.without_zero_bytes <= 0 || best->figures.memory_bytes < f->facts.without_zero_bytes)
         return false;
     snprintf(
         out, 200,
         "zero=%d saves no memory here: %s of the fullest rank, %s with zero=0 (its blocks take more than "
         "the parts save)",
         best->strategy.zero, hp_format_bytes((double)best->figures.memory_bytes, with),
-        hp_format_bytes((double)f->without_zero_bytes, without));
+        hp_format_bytes((double)f->facts.without_zero_bytes, without));
     return true;
 }

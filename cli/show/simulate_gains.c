@@ -51,7 +51,7 @@ static double ratio_of(hp_arena *arena, const simulate_found *f, const change *c
 static const char as_precision[] = "--prec ", as_strategy[] = "";
 
 static void add_ratio(simulate_found *f, const char *option, const char *what, double ratio) {
-    if (ratio > 0) f->gain[f->n_gain++] = (simulate_gain){option, what, ratio};
+    if (ratio > 0) f->facts.gain[f->facts.n_gain++] = (simulate_gain){option, what, ratio};
 }
 
 static void add_precision(hp_arena *arena, const simulate_setup *s, simulate_found *f, const hp_prec *prec,
@@ -86,8 +86,8 @@ static void add_looser(hp_arena *arena, const simulate_setup *s, simulate_found 
 static void add_mix(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
     hp_error ignored;
     const hp_eval_setup *setup = hp_eval_get(simulate_eval(arena, s, f->batch));
-    if (hp_mix_cost_of(arena, setup, &f->list[f->chosen].strategy, &f->mix, &ignored) != HP_OK)
-        f->mix = (hp_mix_cost){0};
+    if (hp_mix_cost_of(arena, setup, &f->list[f->chosen].strategy, &f->facts.mix, &ignored) != HP_OK)
+        f->facts.mix = (hp_mix_cost){0};
 }
 
 void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
@@ -103,8 +103,8 @@ void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f)
 void simulate_print_gains(const simulate_found *f) {
     static const double WORTH_SAYING = 1.1;
     const char *option = NULL; /* of the one before */
-    for (int i = 0; i < f->n_gain; i++) {
-        const simulate_gain *g = &f->gain[i];
+    for (int i = 0; i < f->facts.n_gain; i++) {
+        const simulate_gain *g = &f->facts.gain[i];
         if (g->ratio < WORTH_SAYING) continue;
         const bool other = option != g->option;
         printf("%s%s%s: about %.2gx", other ? "; " : ", ", other ? g->option : "", g->what, g->ratio);
@@ -114,7 +114,7 @@ void simulate_print_gains(const simulate_found *f) {
 
 json_t *simulate_gains_json(const simulate_found *f) {
     json_t *gains = json_object();
-    for (int i = 0; i < f->n_gain; i++)
-        json_object_set_new(gains, f->gain[i].what, json_real(f->gain[i].ratio));
+    for (int i = 0; i < f->facts.n_gain; i++)
+        json_object_set_new(gains, f->facts.gain[i].what, json_real(f->facts.gain[i].ratio));
     return gains;
 }

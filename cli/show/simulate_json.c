@@ -33,14 +33,15 @@ static json_t *open_json(const hp_open_strategy *o) {
 json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
     json_t *candidates = json_array(), *rejected = json_array();
     for (int i = 0; i < f->n; i++) json_array_append_new(candidates, candidate_json(&f->list[i], i + 1));
-    for (int i = 0; i < f->n_rejected; i++) {
-        const hp_rejected *r = &f->rejected[i];
+    for (int i = 0; i < f->without.n_rejected; i++) {
+        const hp_rejected *r = &f->without.rejected[i];
         json_array_append_new(rejected, json_pack("{s:s, s:I, s:s, s:s, s:s}", "code",
                                                   hp_reject_text(r->code), "count", (json_int_t)r->count,
                                                   "example", r->example, "limit", r->limit, "fix", r->fix));
     }
     json_t *promising = json_array();
-    for (int i = 0; i < f->n_promising; i++) json_array_append_new(promising, open_json(&f->promising[i]));
+    for (int i = 0; i < f->unseen.n_promising; i++)
+        json_array_append_new(promising, open_json(&f->unseen.promising[i]));
     char image[32];
     snprintf(image, sizeof image, "%dx%d", s->network.image_h, s->network.image_w);
     return json_pack(
@@ -50,8 +51,9 @@ json_t *simulate_json(const simulate_setup *s, const simulate_found *f) {
         "machine", s->machine.name, "gpus", f->gpus, "image", image, "batch", (json_int_t)f->batch, "mode",
         s->step.mode == HP_MODE_TRAIN ? "train" : "infer", "optimizer",
         hp_optimizer_infos[s->step.optimizer].name, "clipped", s->step.clips, "searched",
-        (json_int_t)f->searched, "valid", (json_int_t)f->valid, "simulated", (json_int_t)f->simulated,
-        "cut_off", (json_int_t)f->cut_off, "open", (json_int_t)f->open, "gap", f->gap, "stopped", f->stopped,
-        "elapsed_s", f->elapsed_s, "chosen", f->n ? f->chosen + 1 : 0, "candidates", candidates, "promising",
+        (json_int_t)f->tally.searched, "valid", (json_int_t)f->tally.valid, "simulated",
+        (json_int_t)f->tally.simulated, "cut_off", (json_int_t)f->tally.cut_off, "open",
+        (json_int_t)f->tally.open, "gap", f->unseen.gap, "stopped", f->tally.stopped, "elapsed_s",
+        f->tally.elapsed_s, "chosen", f->n ? f->chosen + 1 : 0, "candidates", candidates, "promising",
         promising, "rejected", rejected, "scaling", simulate_scaling_json(f));
 }

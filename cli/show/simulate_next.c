@@ -31,7 +31,7 @@ void simulate_next(const simulate_setup *s, const simulate_found *f, const char 
     char other[16], plain[4096];
     const int shown = simulate_shown_other(s, f);
     printf("wrote %s (number %d selected%s)\n", cli_plain(path, plain, sizeof plain), f->chosen + 1,
-           f->replaced ? "; it replaces the one that was there" : "");
+           f->facts.replaced ? "; it replaces the one that was there" : "");
     next_word(&run, path);
     next_word(&explain, path);
     next_word(&why, path);

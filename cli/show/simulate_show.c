@@ -8,12 +8,12 @@
 /* What is worth another look: by estimates alone. */
 static void print_promising(const simulate_found *f) {
     char text[HP_STRATEGY_TEXT], about[32], least[32], bytes[32];
-    if (f->n_promising)
+    if (f->unseen.n_promising)
         printf(
             "the most promising of them, by estimates (--strategy simulates one, in about 2 GB per million "
             "tasks):\n");
-    for (int i = 0; i < f->n_promising; i++) {
-        const hp_open_strategy *o = &f->promising[i];
+    for (int i = 0; i < f->unseen.n_promising; i++) {
+        const hp_open_strategy *o = &f->unseen.promising[i];
         printf("  %s: about %s, at least %s, %s, %.2g million tasks\n", hp_strategy_text(&o->strategy, text),
                hp_format_seconds(o->estimate_s, about), hp_format_seconds(o->bound, least),
                hp_format_bytes(o->memory_bytes, bytes), (double)o->tasks * 1e-6);
@@ -24,13 +24,13 @@ static void print_promising(const simulate_found *f) {
 static void print_gap(const simulate_setup *s, const simulate_found *f) {
     const char *better = s->search.sort == HP_SORT_MEMORY ? "smaller" : "faster";
     if (s->curves.has_strategy) return;
-    if (f->stopped) printf("stopped: the best so far; what was not looked at may be better\n");
+    if (f->tally.stopped) printf("stopped: the best so far; what was not looked at may be better\n");
     if (s->eval.jitter_cv > 0)
         printf("with jitter the bounds that ruled strategies out are estimates\n");
-    else if (f->open)
-        printf("%lld not simulated: at most %.1f%% %s than number %d\n", (long long)f->open, 100 * f->gap,
-               better, f->chosen + 1);
-    else if (!f->stopped)
+    else if (f->tally.open)
+        printf("%lld not simulated: at most %.1f%% %s than number %d\n", (long long)f->tally.open,
+               100 * f->unseen.gap, better, f->chosen + 1);
+    else if (!f->tally.stopped)
         printf("none of those ruled out is %s than number %d, by the same costs\n", better, f->chosen + 1);
     if (s->search.sort != HP_SORT_MEMORY && s->eval.jitter_cv <= 0) print_promising(f);
     printf("not in the space: tile grids other than strips and near squares, cuts by hand, more than 4 "
@@ -102,7 +102,7 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
     printf("number %d: %s\n", f->chosen + 1, best->note);
     if (hp_machine_mixed(&s->machine)) {
         char mix[400];
-        hp_mix_cost_text(&f->mix, &s->machine, best->step_s, mix, sizeof mix);
+        hp_mix_cost_text(&f->facts.mix, &s->machine, best->step_s, mix, sizeof mix);
         printf("number %d: %s\n", f->chosen + 1, mix);
     }
     print_groups(s, f);
@@ -115,9 +115,9 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
 }
 
 static void print_rejects(const simulate_found *f) {
-    if (f->n_rejected) printf("nearest rejects:\n");
-    for (int i = 0; i < f->n_rejected; i++) {
-        const hp_rejected *r = &f->rejected[i];
+    if (f->without.n_rejected) printf("nearest rejects:\n");
+    for (int i = 0; i < f->without.n_rejected; i++) {
+        const hp_rejected *r = &f->without.rejected[i];
         printf("  %-9s %4lld x, as %s\n", hp_reject_text(r->code), (long long)r->count, r->example);
         printf("            %s\n            fix: %s\n", r->limit, r->fix);
     }
@@ -139,11 +139,12 @@ static void print_header(const simulate_setup *s, const simulate_found *f) {
            s->network.image_h, s->network.image_w, s->network.classes,
            (double)hp_graph_param_count(s->network.graph) * 1e-6, mode_text(s, mode), (long long)f->batch,
            f->gpus, f->gpus == 1 ? "" : "s");
-    printf("searched %lld strateg%s in %s: %lld valid, %lld rejected", (long long)f->searched,
-           f->searched == 1 ? "y" : "ies", hp_format_seconds(f->elapsed_s, elapsed), (long long)f->valid,
-           (long long)(f->searched - f->valid));
-    if (f->cut_off)
-        printf("; %lld simulated, %lld ruled out by bounds", (long long)f->simulated, (long long)f->cut_off);
+    printf("searched %lld strateg%s in %s: %lld valid, %lld rejected", (long long)f->tally.searched,
+           f->tally.searched == 1 ? "y" : "ies", hp_format_seconds(f->tally.elapsed_s, elapsed),
+           (long long)f->tally.valid, (long long)(f->tally.searched - f->tally.valid));
+    if (f->tally.cut_off)
+        printf("; %lld simulated, %lld ruled out by bounds", (long long)f->tally.simulated,
+               (long long)f->tally.cut_off);
     printf("\n");
 }
 

@@ -163,11 +163,13 @@ static void print_reason(const layout *l, const char *what, const char *code, co
 static void print_absent(const simulate_setup *s, const simulate_found *f, const layout *l) {
     char text[64], time[32];
     if (s->curves.has_strategy || s->curves.sweep) return;
-    if (f->plain.count) print_reason(l, f->plain.example, hp_reject_text(f->plain.code), f->plain.limit);
-    for (int i = 0; i < f->n_absent; i++) {
-        const hp_absent *a = &f->absent[i];
+    if (f->without.plain.count)
+        print_reason(l, f->without.plain.example, hp_reject_text(f->without.plain.code),
+                     f->without.plain.limit);
+    for (int i = 0; i < f->without.n_absent; i++) {
+        const hp_absent *a = &f->without.absent[i];
         const hp_rejected *r = &a->nearest;
-        if (a->family == HP_FAMILY_DATA && f->plain.count) continue;
+        if (a->family == HP_FAMILY_DATA && f->without.plain.count) continue;
         snprintf(text, sizeof text, "at least %s a step, not simulated", hp_format_seconds(a->bound, time));
         if (a->bound > 0 && s->search.sort != HP_SORT_MEMORY)
             print_reason(l, hp_family_name(a->family), "slower", text);
