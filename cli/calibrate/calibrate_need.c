@@ -1,4 +1,5 @@
 /* calibrate_need.c - from a search to the tasks that its predictions rest on. */
+#include "cli/commands/simulate_search.h"
 #include "cli/calibrate/calibrate_need.h"
 
 #include <string.h>

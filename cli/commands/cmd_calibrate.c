@@ -395,13 +395,9 @@ static hp_status quick_hold(void *self, const calibrate_job *job, hp_error *err)
 /* As `hplan simulate` with the same options would search. */
 static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calibration *c,
                            calibrate_outcome *out, hp_error *err) {
-    const simulate_options wanted = {.network.net = o->net,
-                                     .network.image = o->image,
-                                     .step.batch = o->batch,
-                                     .machine.gpus = o->gpus,
-                                     .step.mode = o->mode,
-                                     .network.prec = o->prec,
-                                     .machine.name = s->jobs.device->machine,
+    const simulate_options wanted = {.network = {.net = o->net, .image = o->image, .prec = o->prec},
+                                     .step = {.batch = o->batch, .mode = o->mode},
+                                     .machine = {.gpus = o->gpus, .name = s->jobs.device->machine},
                                      .costs.table = access(s->path, R_OK) == 0 ? s->path : NULL};
     simulate_setup *search = HP_NEW(arena, simulate_setup, 1);
     quick q = {arena, s, search, c};

@@ -1,6 +1,7 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
-#include "cli/options/simulate.h"
+#include "cli/commands/simulate_search.h"
+#include "cli/show/simulate_show.h"
 #include "base/alloc.h"
 #include "cli/race/race.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
  * the costs that the plan was predicted with. A stored candidate keeps the figures that its table showed. */
 #include "cli/show/show_costs.h"
 #include "cli/show/frame.h"
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 #include "base/units.h"
 #include "sim/search/conditions.h"
 #include "sim/search/mix_cost.h"

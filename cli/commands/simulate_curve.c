@@ -1,6 +1,6 @@
 /* simulate_curve.c - strategies that were given, at every count of devices that they can occupy: a refusal is an answer,
  * too. */
-#include "cli/options/simulate.h"
+#include "cli/commands/simulate_search.h"
 
 #include "plan/strategy/template.h"
 

@@ -1,6 +1,6 @@
 /* simulate_search.c - the search of `simulate` for each count and precision, with its progress; ^C ends it with the best
  * so far. */
-#include "cli/options/simulate.h"
+#include "cli/commands/simulate_search.h"
 #include "base/parallel.h"
 #include "base/units.h"
 

@@ -1,5 +1,5 @@
 /* simulate_sizes.c - a list of image sizes: one after another, each with a network of its own; the last is the plan. */
-#include "cli/options/simulate.h"
+#include "cli/commands/simulate_search.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* experiments_evaluate.c - what simulate predicts for the options of a row, in this process. */
+#include "cli/commands/simulate_search.h"
 #include "cli/experiments/experiments.h"
 
 #include "plan/strategy/family.h"

@@ -1,7 +1,7 @@
 /* simulate_device.c - on what and in which precision a simulation is: said above every table, with what was assumed of
  * the machine. */
 #include "cli/history/history_speed.h"
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 #include "costmodels/framework/framework.h"
 
 #include "base/text.h"

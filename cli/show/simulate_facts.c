@@ -1,6 +1,6 @@
 /* simulate_facts.c - what a selected plan does that its strategy does not say: layers of an int8 network that stay real, and
  * ZeRO that saves nothing. */
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 #include "base/units.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* simulate_gains.c - how much faster the selected plan would be with what changes its numbers, and is not chosen unasked: a
  * lower precision that its devices have; gradients that are compressed, or averaged now and then. */
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 
 /* Precisions that a user of float32 may not have thought of: of those with 16 bits the first one there is. */
 static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32},

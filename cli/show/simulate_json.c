@@ -1,5 +1,5 @@
 /* simulate_json.c - the result of `simulate` as one JSON object. */
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 #include "cli/show/show_costs.h"
 #include "networks/graph/optimizer.h"
 

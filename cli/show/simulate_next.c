@@ -1,6 +1,6 @@
 /* simulate_next.c - what to do with a plan: run it where its machine is at hand, read it, ask about another
  * candidate. */
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 #include "cli/show/next.h"
 
 /* Of this network at this size: what a table has of others says less of it. */

@@ -1,5 +1,5 @@
 /* simulate_show.c - what `simulate` prints around its table. */
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 #include "cli/show/show_costs.h"
 #include "networks/graph/optimizer.h"
 

@@ -1,5 +1,5 @@
 /* simulate_table.c - candidates within the terminal's width: one row per family, and why others have none. */
-#include "cli/options/simulate.h"
+#include "cli/show/simulate_show.h"
 
 #include "base/units.h"
 
