@@ -213,15 +213,15 @@ static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_gr
     for (int i = 0; i < g->n_param; i++)
         tensors += hp_param_trained(&g->param[i]) && r->place[i].here && r->place[i].offset >= t->offset &&
                    r->place[i].offset < t->offset + t->count;
-    return (hp_costs_framework(c->cache)->update_ops[g->optimizer] +
-            (sums ? hp_costs_framework(c->cache)->sum_ops : 0)) *
+    return (hp_costs_framework(c->cache)->host.update_ops[g->optimizer] +
+            (sums ? hp_costs_framework(c->cache)->host.sum_ops : 0)) *
            tensors;
 }
 
 /* Sums of gradients wait half a cycle in the mean until somebody looks for them (Horovod). */
 static void add_cycles(const hp_program_costs *c, const hp_program *p, int role) {
     const hp_role *r = &p->role[role];
-    const double wait_s = hp_costs_framework(c->cache)->cycle_s / 2;
+    const double wait_s = hp_costs_framework(c->cache)->host.cycle_s / 2;
     for (int t = 0; t < r->n_task; t++) {
         if (!sums_gradients(r, t)) continue;
         c->cost[role][t].seconds += wait_s;
@@ -282,9 +282,12 @@ static void add_pastes(const hp_program_costs *c, const hp_program *p, int role)
 static double starting_s(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                          int task) {
     const hp_framework *f = hp_costs_framework(c->cache);
-    const bool by_module = f->module_s > 0 && r->task[task].op == HP_TASK_FWD,
-               regions = f->region_s > 0 && hp_costs_machine(c->cache)->device.is_cpu;
-    return (regions ? f->region_s : by_module ? f->module_s : f->dispatch_s) * ops_of(c, p, g, r, task);
+    const bool by_module = f->host.module_s > 0 && r->task[task].op == HP_TASK_FWD,
+               regions = f->host.region_s > 0 && hp_costs_machine(c->cache)->device.is_cpu;
+    return (regions     ? f->host.region_s
+            : by_module ? f->host.module_s
+                        : f->host.dispatch_s) *
+           ops_of(c, p, g, r, task);
 }
 
 /* The host starts operations one after another and runs ahead of the device, which waits where its kernels are shorter
@@ -292,14 +295,14 @@ static double starting_s(const hp_program_costs *c, const hp_program *p, const h
  * a message, the host catches up with it; where the host waits itself (MPI4DL), it is not ahead after one either. */
 static void add_dispatch(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
-    const double each_s = hp_costs_framework(c->cache)->dispatch_s;
+    const double each_s = hp_costs_framework(c->cache)->host.dispatch_s;
     const bool itself = hp_costs_machine(c->cache)->device.is_cpu; /* the host computes, too */
     /* cuda.synchronize around messages and before an update */
-    const bool waits = hp_costs_framework(c->cache)->message_ops > 0 && !itself;
+    const bool waits = hp_costs_framework(c->cache)->host.message_ops > 0 && !itself;
     double host_s = 0, device_s = 0, idle_s = 0;
     for (int t = 0; t < r->n_task; t++) {
         hp_cost *cost = &c->cost[role][t];
-        if (is_exchange(r, &r->task[t])) idle_s += each_s * hp_costs_framework(c->cache)->message_ops;
+        if (is_exchange(r, &r->task[t])) idle_s += each_s * hp_costs_framework(c->cache)->host.message_ops;
         if (r->task[t].queue != 0) continue;
         const bool joined = waits && (r->task[t].op == HP_TASK_UPDATE || waits_for_others(r, t));
         if (joined || waits_for_others(r, t)) host_s = joined ? device_s : fmin(host_s, device_s);
@@ -320,7 +323,7 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
 
 /* What the host does before a step's first kernel: feeds inputs, calls the session. */
 static void add_step(const hp_program_costs *c, const hp_program *p, int role) {
-    const double step_s = hp_costs_framework(c->cache)->step_s;
+    const double step_s = hp_costs_framework(c->cache)->host.step_s;
     for (int t = 0; t < p->role[role].n_task; t++) {
         hp_cost *cost = &c->cost[role][t];
         if (p->role[role].task[t].queue != 0) continue;
@@ -347,15 +350,17 @@ static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_pr
     c->per_node = HP_NEW(arena, int32_t *, p->n_group);
     for (int i = 0; i < p->n_group; i++)
         c->per_node[i] = HP_NEW(arena, int32_t, p->group[i].all_replicas ? 1 : p->dp);
-    if (hp_costs_framework(cache) && hp_costs_framework(cache)->sums_tokens) find_exchanges(arena, c, p);
+    if (hp_costs_framework(cache) && hp_costs_framework(cache)->attention.sums_tokens)
+        find_exchanges(arena, c, p);
     for (int r = 0; r < p->n_role; r++) {
         c->cost[r] = HP_NEW(arena, hp_cost, p->role[r].n_task);
         c->share[r] = HP_NEW(arena, double, p->role[r].n_task);
         fill_role(c, p, g, r);
-        if (hp_costs_framework(cache) && hp_costs_framework(cache)->pastes) add_pastes(c, p, r);
-        if (hp_costs_framework(cache) && hp_costs_framework(cache)->dispatch_s > 0) add_dispatch(c, p, g, r);
-        if (hp_costs_framework(cache) && hp_costs_framework(cache)->step_s > 0) add_step(c, p, r);
-        if (hp_costs_framework(cache) && hp_costs_framework(cache)->cycle_s > 0) add_cycles(c, p, r);
+        if (hp_costs_framework(cache) && hp_costs_framework(cache)->memory.pastes) add_pastes(c, p, r);
+        if (hp_costs_framework(cache) && hp_costs_framework(cache)->host.dispatch_s > 0)
+            add_dispatch(c, p, g, r);
+        if (hp_costs_framework(cache) && hp_costs_framework(cache)->host.step_s > 0) add_step(c, p, r);
+        if (hp_costs_framework(cache) && hp_costs_framework(cache)->host.cycle_s > 0) add_cycles(c, p, r);
     }
     c->arena = arena;
     return c;

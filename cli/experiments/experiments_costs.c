@@ -54,8 +54,8 @@ static const hp_framework *unfitted(hp_arena *arena, const hp_framework *f, cons
     for (int i = 0; i < HP_FRAMEWORK_ROWS; i++)
         if (f->rows[i]) left->rows[i] = uncited(arena, f->rows[i], c);
     if (!cites(f->source, c->without, c->n_without)) return left;
-    left->module_s = left->step_s = left->region_s = 0;
-    left->message_ops = f->message_ops_read;
+    left->host.module_s = left->host.step_s = left->host.region_s = 0;
+    left->host.message_ops = f->host.message_ops_read;
     return left;
 }
 

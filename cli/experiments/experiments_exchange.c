@@ -36,7 +36,7 @@ static double own_copy_s(hp_cost_cache *c, const hp_program *p, const hp_graph *
     if (t->op != HP_TASK_COPY || is_message(r, t, 0) || is_message(r, t, 1)) return 0;
     const hp_task_cost cost = hp_costs_task(c, p, g, r, task);
     const hp_framework *f = hp_costs_framework(c);
-    return cost.cost.seconds + (f ? f->dispatch_s * cost.kernels : 0);
+    return cost.cost.seconds + (f ? f->host.dispatch_s * cost.kernels : 0);
 }
 
 static double of_rank(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,

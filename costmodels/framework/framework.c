@@ -48,18 +48,20 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
 
 /* What modules of Python start, in any layout. */
 #define PYTORCH                                                                                              \
-    .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S,                                              \
-    .update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .tf32 = true, .winograd = true, .autocast = true,          \
-    .blocks = true
+    .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
+    .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .kernels.tf32 = true, .kernels.winograd = true,       \
+    .kernels.autocast = true, .memory.blocks = true
 /* Of 1.x, attention on scores that are stored. */
 #define STORED_SCORES                                                                                        \
-    .score_passes = {4, 7}, .score_passes_autocast = {10, 14}, .head_copies = 4, .stores_scores = true
-#define CONTIGUOUS .layout = "channels first", .channels_first = true, .norm_blocks = true
+    .attention.score_passes = {4, 7}, .attention.score_passes_autocast = {10, 14},                           \
+    .attention.head_copies = 4, .attention.stores_scores = true
+#define CONTIGUOUS .layout = "channels first", .kernels.channels_first = true, .kernels.norm_blocks = true
 #define LAZY_CONTEXT                                                                                         \
     287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
 
 /* DistributedDataParallel: gradient_as_bucket_view is off by default. */
-#define DATA_PARALLEL .eager = true, .context_bytes = LAZY_CONTEXT, .copies_gradients = true
+#define DATA_PARALLEL                                                                                        \
+    .memory.eager = true, .memory.context_bytes = LAZY_CONTEXT, .memory.copies_gradients = true
 
 #define AUTOCAST_SOURCE                                                                                      \
     " 16 bits are torch.autocast's: its operations that stay float32 (norms, softmax, losses), weights "     \
@@ -75,15 +77,17 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     "are "                                                                                                   \
     "all-reduces of torch.distributed, or all-gathers and reduce-scatters: its module mappings."
 #define MEGATRON                                                                                             \
-    .dispatch_s = EAGER_DISPATCH_S, .module_s = EAGER_MODULE_S, .fuses = true,                               \
-    .layout = "tokens by channels", .sums_tokens = true, .eager = true, .context_bytes = LAZY_CONTEXT,       \
-    .stores_scores = true, .blocks = true, .half_model = true, .rows = {hp_rows_gpu_aware},                  \
-    .drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
+    .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S, .kernels.fuses = true,             \
+    .layout = "tokens by channels", .attention.sums_tokens = true, .memory.eager = true,                     \
+    .memory.context_bytes = LAZY_CONTEXT, .attention.stores_scores = true, .memory.blocks = true,            \
+    .memory.half_model = true, .rows = {hp_rows_gpu_aware},                                                  \
+    .attention.drops = true /* what it keeps: Korthikanti et al., arXiv 2205.05198, equation 1 */
 
 #define MXNET                                                                                                \
-    .layout = "channels last", .dispatch_s = ENGINE_DISPATCH_S,                                              \
-    .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1}, .fuses = true, .unfolded = true, .stores_scores = true,    \
-    .eager = true, .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn}
+    .layout = "channels last", .host.dispatch_s = ENGINE_DISPATCH_S,                                         \
+    .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1}, .kernels.fuses = true, .kernels.unfolded = true,      \
+    .attention.stores_scores = true, .memory.eager = true,                                                   \
+    .rows = {hp_rows_gpu_aware, hp_rows_mxnet, hp_rows_cudnn}
 
 const hp_framework hp_frameworks[] = {
     {.name = "pytorch-1.13",
@@ -103,8 +107,8 @@ const hp_framework hp_frameworks[] = {
     {.name = "pytorch-2",
      PYTORCH,
      .layout = "channels first",
-     .norm_blocks = true,
-     .head_copies = 1,
+     .kernels.norm_blocks = true,
+     .attention.head_copies = 1,
      .rows = {hp_rows_gpu_aware, hp_rows_cudnn},
      DATA_PARALLEL,
      .source = EAGER_SOURCE AUTOCAST_SOURCE " Maps are not transposed around convolutions: timm's results on "
@@ -114,15 +118,15 @@ const hp_framework hp_frameworks[] = {
                                             "no scores: documentation of PyTorch 2.0."},
     {.name = "pytorch-2-compiled",
      .layout = "channels first",
-     .dispatch_s = COMPILED_DISPATCH_S,
-     .region_s = 100e-6,
-     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
-     .fuses = true,
-     .unfolded = true,
-     .tf32 = true,
-     .winograd = true,
-     .eager = true,
-     .context_bytes = LAZY_CONTEXT,
+     .host.dispatch_s = COMPILED_DISPATCH_S,
+     .host.region_s = 100e-6,
+     .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .kernels.fuses = true,
+     .kernels.unfolded = true,
+     .kernels.tf32 = true,
+     .kernels.winograd = true,
+     .memory.eager = true,
+     .memory.context_bytes = LAZY_CONTEXT,
      .rows = {hp_rows_gpu_aware, hp_rows_pytorch_compiled, hp_rows_cudnn},
      .source = "torch.compile fuses what is not a product or convolution into kernels of its own, and calls "
                "cuDNN for convolutions as eager mode does: documentation of torch.compiler. 2 us to start an "
@@ -134,14 +138,14 @@ const hp_framework hp_frameworks[] = {
      STORED_SCORES,
      CONTIGUOUS,
      .rows = {hp_rows_gpu_aware},
-     .eager = true,
-     .sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
+     .memory.eager = true,
+     .host.sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
      /* 0.48 to 0.50 ms for six ends of messages among square tiles and 0.27 to 0.33 for the four of a strip: both with 68 to
       * 70 us each, beside what copies, pastes and MVAPICH2-GDR's messages take (experiments/mpi4dl-halo.txt) */
-     .message_ops = 6.9,
-     .message_ops_read =
-         2.5,        /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems.spatial */
-     .pastes = true, /* there, and CopySlices of PyTorch */
+     .host.message_ops = 6.9,
+     .host.message_ops_read =
+         2.5, /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems.spatial */
+     .memory.pastes = true, /* there, and CopySlices of PyTorch */
      .source = EAGER_SOURCE
      " What the host takes at an end of a message: MPI4DL, chart of the halo exchange alone."},
     {.name = "torchgpipe", /* recomputes what it does not keep */
@@ -150,19 +154,19 @@ const hp_framework hp_frameworks[] = {
      CONTIGUOUS,
      .rows = {hp_rows_gpu_aware},
      .source = EAGER_SOURCE},
-    {.name = "megatron-lm", MEGATRON, .score_passes = {6.5, 9.5}, .source = MEGATRON_SOURCE},
+    {.name = "megatron-lm", MEGATRON, .attention.score_passes = {6.5, 9.5}, .source = MEGATRON_SOURCE},
     {.name = "megatron-selective", /* there, section 5: scores are made once more before the backward pass */
      MEGATRON,
-     .score_passes = {6.5, 9.5 + 6.5},
-     .again = true,
+     .attention.score_passes = {6.5, 9.5 + 6.5},
+     .attention.again = true,
      .source = MEGATRON_SOURCE " Its selective recomputation of attention: Korthikanti et al."},
     {.name = "deepspeed", /* a model of 16 bits, not autocast */
-     .dispatch_s = EAGER_DISPATCH_S,
-     .module_s = EAGER_MODULE_S,
-     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
-     .tf32 = true,
-     .blocks = true,
-     .half_model = true,
+     .host.dispatch_s = EAGER_DISPATCH_S,
+     .host.module_s = EAGER_MODULE_S,
+     .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .kernels.tf32 = true,
+     .memory.blocks = true,
+     .memory.half_model = true,
      STORED_SCORES,
      CONTIGUOUS,
      DATA_PARALLEL,
@@ -171,18 +175,18 @@ const hp_framework hp_frameworks[] = {
      " The model itself is of 16 bits, gradients are copied into contiguous buffers, FusedAdam updates all "
      "parameters "
      "with one kernel: DeepSpeed's documentation of fp16, zero_optimization and optimizers."},
-    {.name = "mxnet", MXNET, .step_s = MXNET_STEP_S, .source = MXNET_SOURCE},
+    {.name = "mxnet", MXNET, .host.step_s = MXNET_STEP_S, .source = MXNET_SOURCE},
     {.name = "mxnet-graphs", MXNET, .source = MXNET_SOURCE " CUDA graphs start whole steps."},
     {.name = "tensorflow-1.15",
      .layout = "channels last",
-     .dispatch_s = EAGER_DISPATCH_S,
-     .step_s = TENSORFLOW_STEP_S,
-     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
-     .fuses = true,
-     .unfolded = true,
-     .stores_scores = true,
-     .eager = true,
-     .winograd = true,
+     .host.dispatch_s = EAGER_DISPATCH_S,
+     .host.step_s = TENSORFLOW_STEP_S,
+     .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .kernels.fuses = true,
+     .kernels.unfolded = true,
+     .attention.stores_scores = true,
+     .memory.eager = true,
+     .kernels.winograd = true,
      .rows = {hp_rows_gpu_aware, hp_rows_tensorflow, hp_rows_cudnn},
      .source =
          "A graph executor, maps channels last; norms of inference are kernels of their own. Time of a "
@@ -190,13 +194,13 @@ const hp_framework hp_frameworks[] = {
          "(NVIDIA/DeepLearningExamples)."},
     {.name = "horovod-tf",
      .layout = "channels last",
-     .dispatch_s = EAGER_DISPATCH_S,
-     .update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
-     .cycle_s = 5e-3,
-     .fuses = true,
-     .eager = true,
-     .stores_scores = true,
-     .autocast = true, /* its graph rewrite for mixed precision has such lists, too */
+     .host.dispatch_s = EAGER_DISPATCH_S,
+     .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .host.cycle_s = 5e-3,
+     .kernels.fuses = true,
+     .memory.eager = true,
+     .attention.stores_scores = true,
+     .kernels.autocast = true, /* its graph rewrite for mixed precision has such lists, too */
      .rows = {hp_rows_gpu_aware},
      .source =
          "HOROVOD_CYCLE_TIME 5 ms before 0.21.0: its release notes. A graph executor fuses what it may. "
@@ -204,8 +208,8 @@ const hp_framework hp_frameworks[] = {
     {.name = "tensorrt",
      .layout = "vectors of channels",
      .infers = true,
-     .fuses = true,
-     .vector = 32,
+     .kernels.fuses = true,
+     .kernels.vector = 32,
      .source =
          "convolution, bias, norm, activation and addition are one kernel; engines are launched whole. "
          "INT8 is laid out in vectors of 32 channels, NC/32HW32: developer guide, data format descriptions."},
@@ -214,7 +218,7 @@ const hp_framework hp_frameworks[] = {
 int64_t hp_framework_block(const hp_framework *f, int64_t bytes) {
     /* c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kMinLargeAlloc, kRoundLarge */
     static const int64_t BLOCK = 512, LARGE = INT64_C(10) << 20, SEGMENT = INT64_C(2) << 20;
-    const int64_t unit = !f->blocks ? 1 : bytes < LARGE ? BLOCK : SEGMENT;
+    const int64_t unit = !f->memory.blocks ? 1 : bytes < LARGE ? BLOCK : SEGMENT;
     return (bytes + unit - 1) / unit * unit;
 }
 
@@ -270,8 +274,9 @@ static void lower_attention(hp_work *w) {
 
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) {
     const bool dense = w->rates && w->rates != hp_rates_stem;
-    if (f->autocast) lower_attention(w);
-    if (f->tf32 && m->device.tf32_flops_per_s > 0 && strstr(w->key, ".conv") && !dense) retype(w, "tf32");
+    if (f->kernels.autocast) lower_attention(w);
+    if (f->kernels.tf32 && m->device.tf32_flops_per_s > 0 && strstr(w->key, ".conv") && !dense)
+        retype(w, "tf32");
 }
 
 /* Without sequence parallelism (Korthikanti et al., arXiv 2205.05198, 4.2.2) each part of a layer has all tokens before and
@@ -281,7 +286,7 @@ static void take_all_tokens(const hp_framework *f, const hp_graph *g, hp_dtype d
     const hp_layer *l = &g->layer[c->layer];
     const hp_tensor *y = &g->tensor[l->out];
     const double here = (double)c->out[HP_AXIS_H] * c->out[HP_AXIS_W], all = (double)y->h * y->w;
-    if (!f->sums_tokens || hp_layer_is_matrix(l) || l->op == HP_ATTENTION || here <= 0) return;
+    if (!f->attention.sums_tokens || hp_layer_is_matrix(l) || l->op == HP_ATTENTION || here <= 0) return;
     if (l->op == HP_SUM && here < all)
         w->bytes = 2 * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(y, dtype));
     w->bytes *= all / here;
@@ -295,7 +300,7 @@ static const double WINOGRAD_SAVES = 36.0 / 16;
 static void shorten_norm(const hp_framework *f, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
                          hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
-    if (f->fuses || g->deployed || l->op != HP_BN) return;
+    if (f->kernels.fuses || g->deployed || l->op != HP_BN) return;
     if (c->op != HP_TASK_BWD && c->op != HP_TASK_BSTATS) return;
     const int passes = c->op == HP_TASK_BWD && !c->sums ? 2 : 1;
     w->bytes -= passes * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));
@@ -307,13 +312,13 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
     const hp_layer *l = &g->layer[c->layer];
     shorten_norm(f, g, dtype, c, w);
     take_all_tokens(f, g, dtype, c, w);
-    if (l->op == HP_ATTENTION && f->score_passes[0] > 0) {
+    if (l->op == HP_ATTENTION && f->attention.score_passes[0] > 0) {
         w->flops *=
             hp_framework_scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
         w->attends = NULL; /* its products are kernels of their own, of which nothing is known */
         w->rows = 0;
     }
-    if (!f->winograd) return;
+    if (!f->kernels.winograd) return;
     const bool suits = l->op == HP_CONV && l->kh == 3 && l->kw == 3 && l->stride_h == 1 && l->stride_w == 1 &&
                        l->dil_h <= 1 && l->dil_w <= 1 && l->groups <= 1;
     const bool in_f32 = strstr(w->key, " f32") != NULL; /* after hp_framework_units */
@@ -326,11 +331,12 @@ static double padded(double channels, int vector) {
 
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
                       hp_work *w) {
-    if (f->vector <= 0 || c->layer < 0 || m->device.is_cpu || m->device.int8_ops_per_s <= 0) return;
+    if (f->kernels.vector <= 0 || c->layer < 0 || m->device.is_cpu || m->device.int8_ops_per_s <= 0) return;
     const hp_layer *l = &g->layer[c->layer];
     const double ins = c->in[HP_AXIS_C], outs = c->out[HP_AXIS_C];
     if (ins < 1 || outs < 1) return;
-    const double more_in = padded(ins, f->vector) / ins, more_out = padded(outs, f->vector) / outs;
+    const double more_in = padded(ins, f->kernels.vector) / ins,
+                 more_out = padded(outs, f->kernels.vector) / outs;
     const bool x_vector = g->tensor[l->in[0]].store == HP_STORE_U8,
                y_vector = g->tensor[l->out].store == HP_STORE_U8;
     if (x_vector) w->bytes += (more_in - 1) * (double)c->in_elems;
@@ -344,14 +350,22 @@ void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph
 int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g,
                         const hp_work_case *c) {
     const bool trains = c->layer >= 0 && !c->eval && !g->deployed && g->layer[c->layer].op == HP_BN;
-    return f->norm_blocks && trains && !m->device.is_cpu ? c->out[HP_AXIS_C] : 0;
+    return f->kernels.norm_blocks && trains && !m->device.is_cpu ? c->out[HP_AXIS_C] : 0;
 }
 
 int hp_framework_numbers(const hp_framework *f) {
-    const double own[] = {f->dispatch_s,    f->region_s,           f->step_s,
-                          f->module_s,      f->update_ops[HP_SGD], f->sum_ops,
-                          f->cycle_s,       f->message_ops,        f->vector,
-                          f->context_bytes, f->score_passes[0],    f->score_passes[1]};
+    const double own[] = {f->host.dispatch_s,
+                          f->host.region_s,
+                          f->host.step_s,
+                          f->host.module_s,
+                          f->host.update_ops[HP_SGD],
+                          f->host.sum_ops,
+                          f->host.cycle_s,
+                          f->host.message_ops,
+                          f->kernels.vector,
+                          f->memory.context_bytes,
+                          f->attention.score_passes[0],
+                          f->attention.score_passes[1]};
     int n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) n += own[i] > 0;
     for (int i = 0; i < HP_FRAMEWORK_ROWS; i++)

@@ -11,46 +11,61 @@
 
 enum { HP_FRAMEWORK_ROWS = 4 };
 
-typedef struct hp_framework {
-    const char *name;  /* "pytorch-1.13" */
-    double dispatch_s; /* host time of an operation that starts a kernel */
+/* Time of the host, in which a device may be idle. */
+typedef struct hp_framework_host {
+    double dispatch_s; /* of an operation that starts a kernel */
     double module_s;   /* and of one that a module of Python starts: in the forward pass; 0: as others */
     double region_s;   /* and of one on a processor: a parallel region of its cores; 0: as dispatch_s */
-    double step_s;     /* host time of a step before its first kernel, which nothing hides; 0: none */
+    double step_s;     /* of a step before its first kernel, which nothing hides; 0: none */
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
-    double cycle_s; /* time from one look for gradients that may be summed to the next; 0: hooks start them */
-    bool infers;    /* and does not train */
-    bool fuses;     /* norms, activations and additions go with the kernel before them */
-    bool unfolded;  /* norms of inference are kernels of their own */
-    bool tf32;      /* convolutions of float32 are multiplied in tf32 where a device can */
-    bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
-    bool winograd; /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
-    bool eager;    /* keeps every saved tensor until its backward pass */
-    bool stores_scores; /* those of attention, whole, and from softmax to its backward pass */
-    bool again;         /* but recomputes them for it */
-    /* its transformers have a mask of bytes for softmax's output and for what is added to the residual */
-    bool drops;
-    bool autocast;   /* in 16 bits norms, softmax and losses are float32, and products read casts */
-    bool half_model; /* in 16 bits all parameters are, and their gradients, beside the optimizer's float32 */
-    bool copies_gradients; /* into buckets, where they are summed over ranks */
-    bool blocks;           /* allocates as PyTorch: hp_framework_block */
-    bool norm_blocks;      /* a batch norm in training has a thread block for each channel */
-    double message_ops;    /* operations of the host at each end of a message, the device being idle */
+    double cycle_s;     /* from one look for gradients that may be summed to the next; 0: hooks start them */
+    double message_ops; /* operations at each end of a message, the device being idle */
     /* of them, those that its code shows: the others are in what a publication measured */
     double message_ops_read;
+} hp_framework_host;
+
+typedef struct hp_framework_kernels {
+    bool fuses;          /* norms, activations and additions go with the kernel before them */
+    bool unfolded;       /* norms of inference are kernels of their own */
+    bool tf32;           /* convolutions of float32 are multiplied in tf32 where a device can */
+    bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
+    bool winograd;    /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
+    bool autocast;    /* in 16 bits norms, softmax and losses are float32, and products read casts */
+    bool norm_blocks; /* a batch norm in training has a thread block for each channel */
+    int vector;       /* maps of bytes have a multiple of so many channels; 0: as many as they have */
+} hp_framework_kernels;
+
+typedef struct hp_framework_memory {
+    bool eager;      /* keeps every saved tensor until its backward pass */
+    bool blocks;     /* allocates as PyTorch: hp_framework_block */
+    bool half_model; /* in 16 bits all parameters are, and their gradients, beside the optimizer's float32 */
+    bool copies_gradients; /* into buckets, where they are summed over ranks */
     /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
     bool pastes;
-    /* how often the scores of attention, stored whole, are read or written: forward, backward; 0: blocks are on the device
-     * alone */
+    double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
+} hp_framework_memory;
+
+typedef struct hp_framework_attention {
+    bool stores_scores; /* whole, and from softmax to its backward pass */
+    bool again;         /* but recomputes them for it */
+    bool drops;         /* a mask of bytes for softmax's output and for what is added to the residual */
+    /* how often the scores, stored whole, are read or written: forward, backward; 0: blocks are on the device alone */
     double score_passes[2];
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
     double head_copies; /* of a map around attention: queries, keys, values, result; 0: nor of windows */
     /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
      * all of them */
     bool sums_tokens;
-    int vector;           /* maps of bytes have a multiple of so many channels; 0: as many as they have */
-    double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
+} hp_framework_attention;
+
+typedef struct hp_framework {
+    const char *name; /* "pytorch-1.13" */
+    bool infers;      /* and does not train */
+    hp_framework_host host;
+    hp_framework_kernels kernels;
+    hp_framework_memory memory;
+    hp_framework_attention attention;
     /* of cost tables: the first goes before the others, all before hplan's; up to a NULL */
     const char *rows[HP_FRAMEWORK_ROWS];
     const char *layout; /* of its maps and kernels, in words: "channels first" */

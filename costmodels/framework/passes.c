@@ -69,7 +69,7 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
                        bool autocast, hp_framework_passes *p) {
     const hp_layer *l = &g->layer[c->layer];
     const bool backward = c->op == HP_TASK_BWD, shifted = l->pad_h > 0 || l->pad_w > 0;
-    const double *of = autocast ? f->score_passes_autocast : f->score_passes;
+    const double *of = autocast ? f->attention.score_passes_autocast : f->attention.score_passes;
     double passes = of[backward];
     if (passes <= 0) return;
     /* a bias is added, and what a shift keeps apart is masked: one read and one write each, of float32 under autocast */
@@ -83,9 +83,9 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
 static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool autocast,
                       hp_framework_passes *p) {
     const bool shifted = l->pad_h > 0 || l->pad_w > 0;
-    const double windows = l->kh > 0 && f->head_copies > 0 ? (shifted ? 4 : 2) : 0,
+    const double windows = l->kh > 0 && f->attention.head_copies > 0 ? (shifted ? 4 : 2) : 0,
                  wider = autocast ? 1.5 : 1; /* a norm's results are float32 on their way into windows */
-    add_passes(p, f->head_copies + windows, 2 * (f->head_copies + windows * wider) * y);
+    add_passes(p, f->attention.head_copies + windows, 2 * (f->attention.head_copies + windows * wider) * y);
 }
 
 /* --- autocast --- */
@@ -109,7 +109,7 @@ static void add_casts(const hp_graph *g, const hp_layer *l, hp_task_op op, doubl
 /* --- layouts --- */
 
 static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
-    return f->tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
+    return f->kernels.tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
 }
 
 /* On matrix units of 16 bits what is read is transposed, and half of the results: the others' kernels write either layout. In
@@ -130,18 +130,18 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
     const bool gradient = c->op == HP_TASK_BWD || c->op == HP_TASK_BWDW,
                half = g->deployed && (g->prec == HP_PREC_FP16 || g->prec == HP_PREC_BF16),
                attends = l->op == HP_ATTENTION,
-               autocast = f->autocast && (hp_dtype_bytes(y) == 2 || (half && attends));
+               autocast = f->kernels.autocast && (hp_dtype_bytes(y) == 2 || (half && attends));
     const double element = autocast ? 2 : hp_dtype_bytes(y);
-    if (!f->fuses) add_unfused(g, l, (hp_task_op)c->op, y_bytes, &p);
-    if (f->fuses && f->unfolded) add_unfolded(g, l, (hp_task_op)c->op, y_bytes, &p);
+    if (!f->kernels.fuses) add_unfused(g, l, (hp_task_op)c->op, y_bytes, &p);
+    if (f->kernels.fuses && f->kernels.unfolded) add_unfolded(g, l, (hp_task_op)c->op, y_bytes, &p);
     if (attends) {
         add_scores(f, g, c, element, autocast, &p);
         add_moves(f, l, elems(c->out) * element, autocast, &p);
     }
     if (autocast) add_casts(g, l, (hp_task_op)c->op, y_bytes, &p);
     const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(g, l);
-    const bool half_units = f->channels_first && map && on_matrix_units(m, x),
-               gradient_units = f->channels_first && map && gradient && in_tf32(f, m, x);
+    const bool half_units = f->kernels.channels_first && map && on_matrix_units(m, x),
+               gradient_units = f->kernels.channels_first && map && gradient && in_tf32(f, m, x);
     if (half_units || gradient_units) {
         add_pass(&p, 2 * x_bytes);
         add_pass(&p, (half_units ? 1 : 2) * y_bytes);

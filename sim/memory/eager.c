@@ -19,7 +19,7 @@ int64_t hp_context_bytes(const hp_machine *m, bool eager) {
 
 int64_t hp_framework_context_bytes(const hp_machine *m, const hp_framework *f) {
     const int64_t usual = hp_context_bytes(m, true);
-    return usual && f && f->context_bytes > 0 ? (int64_t)f->context_bytes : usual;
+    return usual && f && f->memory.context_bytes > 0 ? (int64_t)f->memory.context_bytes : usual;
 }
 
 const hp_eager_rule hp_eager_rules[HP_LAYER_OPS] = {
@@ -278,9 +278,9 @@ static const int32_t *count_activations(hp_arena *arena, const hp_graph *g) {
 static int64_t parameter_bytes(const hp_program *p, const hp_eager_store *s, const hp_role *r) {
     const hp_graph *g = s->g;
     int64_t bytes = 0;
-    const bool buckets = p->dp > 1 && s->f->copies_gradients;
+    const bool buckets = p->dp > 1 && s->f->memory.copies_gradients;
     const int wide = hp_dtype_bytes((hp_dtype)p->dtype),
-              gradient = s->casts && s->f->half_model ? hp_dtype_bytes(HP_F16) : wide,
+              gradient = s->casts && s->f->memory.half_model ? hp_dtype_bytes(HP_F16) : wide,
               trained = wide * (1 + hp_optimizer_of(g)->states) + gradient * (1 + buckets);
     for (int i = 0; i < g->n_param; i++) {
         const bool trains = p->mode == HP_MODE_TRAIN && hp_param_trained(&g->param[i]);

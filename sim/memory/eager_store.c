@@ -41,7 +41,8 @@ hp_eager_store hp_eager_store_of(hp_arena *arena, const hp_graph *g, const hp_fr
     const hp_store store = hp_prec_store(g->prec);
     hp_eager_store s = {.g = g, .f = f ? f : &hp_frameworks[0]};
     s.casts = store == HP_STORE_F16 || store == HP_STORE_BF16;
-    s.autocast = s.casts && s.f->autocast && !g->deployed; /* a deployed graph has such casts itself */
+    s.autocast =
+        s.casts && s.f->kernels.autocast && !g->deployed; /* a deployed graph has such casts itself */
     int8_t *width = HP_NEW(arena, int8_t, g->n_tensor);
     for (int l = 0; l < g->n_layer; l++)
         width[g->layer[l].out] = (int8_t)width_of(&s, &g->layer[l], width, real);
@@ -64,26 +65,27 @@ int hp_eager_width(const hp_eager_store *s, int layer, int k) {
 hp_eager_scores hp_eager_scores_of(const hp_eager_store *s, int layer, const hp_box *out) {
     const hp_layer *l = &s->g->layer[layer];
     const hp_framework *f = s->f;
-    if (l->op != HP_ATTENTION || !f->stores_scores || hp_box_empty(out)) return (hp_eager_scores){0};
+    if (l->op != HP_ATTENTION || !f->attention.stores_scores || hp_box_empty(out))
+        return (hp_eager_scores){0};
     const hp_work_case c = hp_work_case_at(s->g, layer, HP_TASK_FWD, out);
     const double n = hp_framework_scores(s->g, &c), score = hp_eager_width(s, layer, 0),
-                 p = f->autocast ? fmax(score, FLOAT32) : score, mask = f->drops ? MASK : 0;
-    const bool another = f->drops || p != score;
+                 p = f->kernels.autocast ? fmax(score, FLOAT32) : score, mask = f->attention.drops ? MASK : 0;
+    const bool another = f->attention.drops || p != score;
     const double all = p + mask + (another ? score : 0), cast = p != score ? p : 0;
     const double forward = fmax(all, score + cast + p), backward = fmax(all + score, 3 * p + mask),
-                 kept = f->again ? 0 : all;
+                 kept = f->attention.again ? 0 : all;
     return (hp_eager_scores){n * kept, n * (forward - kept), n * (backward - kept)};
 }
 
 double hp_eager_mask(const hp_eager_store *s, int layer, const hp_box *out) {
-    const bool drops = s->f->drops && s->g->layer[layer].op == HP_ADD;
+    const bool drops = s->f->attention.drops && s->g->layer[layer].op == HP_ADD;
     return drops ? (double)hp_box_elems(out) * MASK : 0;
 }
 
 double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, const hp_box *out) {
     const hp_layer *l = &s->g->layer[layer];
     const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(s->g, l);
-    if (!map || !s->casts || !s->f->channels_first) return 0;
+    if (!map || !s->casts || !s->f->kernels.channels_first) return 0;
     return (double)(hp_box_elems(in) + (out ? hp_box_elems(out) : 0)) * hp_dtype_bytes(HP_F16);
 }
 
@@ -92,7 +94,7 @@ double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, 
 double hp_eager_casts(const hp_eager_store *s, const hp_param_place *place) {
     double elems = 0;
     int last = -1; /* a tied parameter belongs to its first layer, and is cast once */
-    for (int i = 0; s->casts && s->f->half_model && i < s->g->n_param; i++)
+    for (int i = 0; s->casts && s->f->memory.half_model && i < s->g->n_param; i++)
         if (place[i].here) elems += (double)place[i].count;
     if (elems > 0) return elems * hp_dtype_bytes(HP_F16);
     for (int l = 0; s->casts && l < s->g->n_layer; l++) {

@@ -35,7 +35,7 @@ static bool ends(const infer *w, int buffer, int task) {
 
 /* Operations after a layer's own that a deployed graph has put into it. */
 static int fused(const infer *w, const hp_layer *l) {
-    if (w->store.f->fuses) return 0;
+    if (w->store.f->kernels.fuses) return 0;
     const bool adds = hp_layer_is_matrix(l) && hp_layer_adds(l);
     return (l->n_norm > 0) + adds + (l->act && l->op != HP_ACT);
 }

@@ -271,7 +271,7 @@ hp_memory_limit hp_eval_limit(const hp_eval *e, const hp_strategy *s) {
 
 static int64_t role_bytes(const hp_eval *e, const hp_program *p, int role) {
     const hp_framework *f = e->setup.framework;
-    const bool engine = f && f->fuses && !f->stores_scores; /* its memory is planned, too */
+    const bool engine = f && f->kernels.fuses && !f->attention.stores_scores; /* its memory is planned, too */
     if (!e->setup.eager) return p->role[role].arena_bytes;
     return (engine ? p->role[role].arena_bytes : hp_eager_bytes(p, e->graph, f, role)) +
            hp_framework_context_bytes(e->setup.machine, e->setup.framework);

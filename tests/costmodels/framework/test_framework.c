@@ -407,11 +407,11 @@ static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
     hp_framework none = *named("mpi4dl"), host = none, paste = none;
-    none.message_ops = none.sum_ops = 0;
-    none.pastes = false;
-    host.pastes = false;
-    host.sum_ops = 0;
-    paste.message_ops = paste.sum_ops = 0;
+    none.host.message_ops = none.host.sum_ops = 0;
+    none.memory.pastes = false;
+    host.memory.pastes = false;
+    host.host.sum_ops = 0;
+    paste.host.message_ops = paste.host.sum_ops = 0;
     static const char *const tiled = "sp=2x2,stages=2,cut=19:19";
     const double before = step_of(&w, &none, tiled);
     assert_true(step_of(&w, &host, tiled) > before && step_of(&w, &paste, tiled) > before);
@@ -425,9 +425,9 @@ static void modules_take_their_time_forward(void **state) {
     (void)state;
     world w = make_world("lassen", "resnet50", 32, 1);
     hp_framework slow = *named("pytorch-1.13"), twice = slow, none = slow;
-    slow.module_s = 1e-3;
-    twice.module_s = 2e-3;
-    none.module_s = 0;
+    slow.host.module_s = 1e-3;
+    twice.host.module_s = 2e-3;
+    none.host.module_s = 0;
     const double more = step_of(&w, &slow, "dp=1") - step_of(&w, &none, "dp=1"),
                  most = step_of(&w, &twice, "dp=1") - step_of(&w, &none, "dp=1");
     if (more <= 0 || fabs((most - more) - 1e-3 * FORWARD_OPERATIONS) > 1e-6)
@@ -441,9 +441,9 @@ static void a_step_has_a_beginning(void **state) {
     world w = make_world("lassen", "resnet50", 32, 4), p = make_world("local", "cnn", 28, 4);
     hp_framework none = *named("mxnet-graphs"), fed = none, regions = *named("pytorch-2-compiled"),
                  twice = regions;
-    fed.step_s = 5e-3;
+    fed.host.step_s = 5e-3;
     assert_true(fabs(step_of(&w, &fed, "dp=1") - step_of(&w, &none, "dp=1") - 5e-3) < 1e-9);
-    twice.region_s *= 2;
+    twice.host.region_s *= 2;
     if (p.m.device.is_cpu) assert_true(step_of(&p, &twice, "dp=1") > step_of(&p, &regions, "dp=1"));
     assert_true(step_of(&w, &twice, "dp=1") == step_of(&w, &regions, "dp=1"));
     hp_arena_free(w.arena);
@@ -456,8 +456,8 @@ static void numbers_are_counted(void **state) {
     (void)state;
     hp_framework f = {.name = "f"};
     assert_int_equal(hp_framework_numbers(&f), 0);
-    f.dispatch_s = 1;
-    f.tf32 = true;
+    f.host.dispatch_s = 1;
+    f.kernels.tf32 = true;
     assert_int_equal(hp_framework_numbers(&f), 1);
     f.rows[0] = "path * mpi | guess 0.5 0 x | latency:1 copies:0 host:0 hop:0\n";
     assert_int_equal(hp_framework_numbers(&f), 2);

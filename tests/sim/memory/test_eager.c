@@ -75,7 +75,7 @@ static double matrices(const hp_graph *g) {
 
 /* Bytes that a block of a GPT adds, without its parameters: 12 of each of them, and 2 more of matrices that are cast. */
 static double of_a_block(const char *framework, hp_prec prec, int heads) {
-    const bool casts = prec != HP_PREC_FP32 && !named(framework)->half_model;
+    const bool casts = prec != HP_PREC_FP32 && !named(framework)->memory.half_model;
     double bytes[2];
     for (int i = 0; i < 2; i++) {
         char net[64];
@@ -156,7 +156,7 @@ static void a_workspace_holds_the_input_once_more(void **state) {
     (void)state;
     const world w = lowered("resnet-v2-110", 256, 2, HP_PREC_FP16, HP_MODE_INFER);
     hp_framework last = *named("pytorch-1.13");
-    last.channels_first = false;
+    last.kernels.channels_first = false;
     const double map = 2.0 * 64 * 256 * 256 * 2, labels = 2 * 4;
     near((double)hp_eager_infer_bytes(w.p, w.g, &last, 0), 3 * map + labels);
     near((double)hp_eager_infer_bytes(w.p, w.g, named("pytorch-1.13"), 0), 3.25 * map + labels);
@@ -193,7 +193,7 @@ static void what_ran_fits_and_what_ran_out_does_not(void **state) {
         for (int out = 0; out < (cases[i].ran_out ? 2 : 1); out++) {
             const int batch = out ? cases[i].ran_out : cases[i].ran;
             const world w = lowered(cases[i].net, cases[i].image, batch, HP_PREC_FP16, HP_MODE_TRAIN);
-            const double bytes = (double)hp_eager_bytes(w.p, w.g, f, 0) + f->context_bytes;
+            const double bytes = (double)hp_eager_bytes(w.p, w.g, f, 0) + f->memory.context_bytes;
             if ((bytes > 24e9) != out)
                 fail_msg("%s at %d, batch %d: %g GB", cases[i].net, cases[i].image, batch, bytes * 1e-9);
             hp_arena_free(w.arena);
@@ -208,7 +208,7 @@ static void what_was_inferred_fits(void **state) {
     const hp_framework *f = named("pytorch-1.13");
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         const world w = lowered(nets[i], 224, 1024, HP_PREC_FP16, HP_MODE_INFER);
-        const double bytes = (double)hp_eager_infer_bytes(w.p, w.g, f, 0) + f->context_bytes;
+        const double bytes = (double)hp_eager_infer_bytes(w.p, w.g, f, 0) + f->memory.context_bytes;
         if (bytes > 24e9) fail_msg("%s: %g GB", nets[i], bytes * 1e-9);
         hp_arena_free(w.arena);
     }

@@ -288,7 +288,7 @@ static double kept_bytes(const hp_program *p, const hp_graph *g, int role) {
     for (int i = 0; i < g->n_param; i++)
         fixed += 4.0 * (double)p->role[role].place[i].count * (hp_param_trained(&g->param[i]) ? 3 : 1);
     hp_framework counted = hp_frameworks[0];
-    counted.blocks = false; /* publications count tensors, not what an allocator rounds them to */
+    counted.memory.blocks = false; /* publications count tensors, not what an allocator rounds them to */
     return (double)hp_eager_bytes(p, g, &counted, role) - fixed;
 }
 
