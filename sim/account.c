@@ -12,14 +12,14 @@
 void sim_account_idle(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     int kind = 0;
-    while (kind < HP_SIM_WAITS && r->moving[kind] == 0) kind++;
-    if (kind < HP_SIM_WAITS && r->running < 0) r->wait_ns[kind] += s->now_ns - r->idle_since_ns;
-    r->idle_since_ns = s->now_ns;
+    while (kind < HP_SIM_WAITS && r->spent.moving[kind] == 0) kind++;
+    if (kind < HP_SIM_WAITS && r->running < 0) r->spent.wait_ns[kind] += s->now_ns - r->spent.idle_since_ns;
+    r->spent.idle_since_ns = s->now_ns;
 }
 
 void sim_account_transfer(sim *s, int rank, int task, int change) {
     sim_account_idle(s, rank);
-    s->rank[rank].moving[s->wait[s->rank[rank].role][task]] += change;
+    s->rank[rank].spent.moving[s->wait[s->rank[rank].role][task]] += change;
 }
 
 /* Has the other end a part in the same stage? Then the message stays inside the stage. */
@@ -53,10 +53,10 @@ void sim_list_waits(sim *s) {
 }
 
 void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns) {
-    r->compute_ns += ns;
-    if (t->flags & HP_FLAG_RECOMPUTE) r->recompute_ns += ns;
-    if (t->op == HP_TASK_COPY || (t->op == HP_TASK_ZERO && t->layer >= 0)) r->packing_ns += ns;
-    if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE || hp_task_factors(t)) r->coding_ns += ns;
+    r->spent.compute_ns += ns;
+    if (t->flags & HP_FLAG_RECOMPUTE) r->spent.recompute_ns += ns;
+    if (t->op == HP_TASK_COPY || (t->op == HP_TASK_ZERO && t->layer >= 0)) r->spent.packing_ns += ns;
+    if (t->op == HP_TASK_ENCODE || t->op == HP_TASK_DECODE || hp_task_factors(t)) r->spent.coding_ns += ns;
 }
 
 /* --- the result --- */
@@ -97,11 +97,11 @@ void sim_write_result(sim *s, hp_sim_result *out) {
     for (int i = 0; i < s->n_rank; i++) {
         const rank_state *r = &s->rank[i];
         const double share = s->classes->size[i] / all;
-        compute += (double)r->compute_ns * share;
-        out->recompute += (double)r->recompute_ns * share;
-        out->packing += (double)r->packing_ns * share;
-        out->coding += (double)r->coding_ns * share;
-        for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->wait_ns[k] * share;
+        compute += (double)r->spent.compute_ns * share;
+        out->recompute += (double)r->spent.recompute_ns * share;
+        out->packing += (double)r->spent.packing_ns * share;
+        out->coding += (double)r->spent.coding_ns * share;
+        for (int k = 0; k < HP_SIM_WAITS; k++) out->wait[k] += (double)r->spent.wait_ns[k] * share;
     }
     for (int k = 0; k < HP_SIM_WAITS; k++) out->exposed_comm += out->wait[k];
     out->bubble = s->now_ns > 0 ? fmax(0, 1 - compute - out->exposed_comm) : 0;

@@ -18,12 +18,14 @@ void sim_push(sim *s, id_list *l, int32_t id) {
 /* Parts that arrive at one instant are worked on in list order. */
 void sim_push_part(sim *s, int rank, int task) {
     rank_state *r = &s->rank[rank];
-    if (r->first_part == r->n_part) r->first_part = r->n_part = 0;
-    HP_ROOM(s->arena, r->part, r->n_part, r->part_capacity);
-    int at = r->n_part++;
-    for (; at > r->first_part && r->part[at - 1].since_ns == s->now_ns && r->part[at - 1].task > task; at--)
-        r->part[at] = r->part[at - 1];
-    r->part[at] = (core_part){task, s->now_ns};
+    if (r->parts.first == r->parts.n) r->parts.first = r->parts.n = 0;
+    HP_ROOM(s->arena, r->parts.part, r->parts.n, r->parts.capacity);
+    int at = r->parts.n++;
+    for (; at > r->parts.first && r->parts.part[at - 1].since_ns == s->now_ns &&
+           r->parts.part[at - 1].task > task;
+         at--)
+        r->parts.part[at] = r->parts.part[at - 1];
+    r->parts.part[at] = (core_part){task, s->now_ns};
     sim_wake(s, rank);
 }
 
@@ -85,7 +87,7 @@ static void core_done(sim *s, int rank) {
         sim_account_compute(r, &role->task[task], ns);
         sim_complete(s, rank, task);
     } else {
-        r->wait_ns[s->wait[r->role][task]] += ns;
+        r->spent.wait_ns[s->wait[r->role][task]] += ns;
         sim_part_done(s, rank, task);
     }
     sim_wake(s, rank);
@@ -132,8 +134,8 @@ static void progress(sim *s, int rank) {
 static void start_next(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     if (r->running >= 0 || sim_slices_wait(s, rank)) return;
-    if (r->first_part < r->n_part)
-        compute_here(s, rank, r->part[r->first_part++].task);
+    if (r->parts.first < r->parts.n)
+        compute_here(s, rank, r->parts.part[r->parts.first++].task);
     else
         start_compute(s, rank);
     sim_slices_use(s, rank, r->running >= 0);

@@ -109,10 +109,10 @@ static void write_rank(sim *s, snapshot *x, int rank) {
     }
     put_task(s, x, rank, r->running);
     put(s, x, r->running < 0 ? 0 : s->now_ns - r->since_ns);
-    put(s, x, r->n_part - r->first_part);
-    for (int i = r->first_part; i < r->n_part; i++) {
-        put_task(s, x, rank, r->part[i].task);
-        put(s, x, s->now_ns - r->part[i].since_ns);
+    put(s, x, r->parts.n - r->parts.first);
+    for (int i = r->parts.first; i < r->parts.n; i++) {
+        put_task(s, x, rank, r->parts.part[i].task);
+        put(s, x, s->now_ns - r->parts.part[i].since_ns);
     }
     put(s, x, r->arrived.n - r->arrived.first);
     for (int i = r->arrived.first; i < r->arrived.n; i++) {
@@ -140,11 +140,11 @@ static void write_stats(sim *s, snapshot *x, int rank) {
     if (!s->on_cores) sim_account_idle(s, rank);
     const rank_state *r = &s->rank[rank];
     int64_t *to = &x->stats[STATS * rank];
-    to[0] = r->compute_ns;
-    to[1] = r->recompute_ns;
-    to[2] = r->packing_ns;
-    to[3] = r->coding_ns;
-    memcpy(&to[4], r->wait_ns, sizeof r->wait_ns);
+    to[0] = r->spent.compute_ns;
+    to[1] = r->spent.recompute_ns;
+    to[2] = r->spent.packing_ns;
+    to[3] = r->spent.coding_ns;
+    memcpy(&to[4], r->spent.wait_ns, sizeof r->spent.wait_ns);
 }
 
 static void write_state(sim *s, snapshot *x) {
@@ -265,9 +265,9 @@ static void move_rank(sim *s, int rank, const int32_t *by, int64_t ns, const sna
     rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);
     if (r->running >= 0) r->running = moved(w, r->running, by);
-    for (int i = r->first_part; i < r->n_part; i++) {
-        r->part[i].task = moved(w, r->part[i].task, by);
-        r->part[i].since_ns += ns;
+    for (int i = r->parts.first; i < r->parts.n; i++) {
+        r->parts.part[i].task = moved(w, r->parts.part[i].task, by);
+        r->parts.part[i].since_ns += ns;
     }
     for (int i = r->arrived.first; i < r->arrived.n; i++) r->arrived.id[i] = moved(w, r->arrived.id[i], by);
     for (int q = 0; q < w->role->n_queue; q++) {
@@ -275,13 +275,13 @@ static void move_rank(sim *s, int rank, const int32_t *by, int64_t ns, const sna
         if (w->role->queue[q].kind == HP_QUEUE_SEND) r->channel[q].next += by[q];
     }
     r->since_ns += ns;
-    r->idle_since_ns += ns;
+    r->spent.idle_since_ns += ns;
     const int64_t *x = &a->stats[STATS * rank], *y = &b->stats[STATS * rank];
-    r->compute_ns += k * (y[0] - x[0]);
-    r->recompute_ns += k * (y[1] - x[1]);
-    r->packing_ns += k * (y[2] - x[2]);
-    r->coding_ns += k * (y[3] - x[3]);
-    for (int i = 0; i < HP_SIM_WAITS; i++) r->wait_ns[i] += k * (y[4 + i] - x[4 + i]);
+    r->spent.compute_ns += k * (y[0] - x[0]);
+    r->spent.recompute_ns += k * (y[1] - x[1]);
+    r->spent.packing_ns += k * (y[2] - x[2]);
+    r->spent.coding_ns += k * (y[3] - x[3]);
+    for (int i = 0; i < HP_SIM_WAITS; i++) r->spent.wait_ns[i] += k * (y[4 + i] - x[4 + i]);
 }
 
 /* How many ends of a message, or members of a collective, have posted: what their heads say. */

@@ -75,25 +75,35 @@ typedef struct core_part {
     int64_t since_ns;
 } core_part;
 
+/* Communication that a core has to work on; live: part[first .. n-1]. */
+typedef struct part_queue {
+    core_part *part;
+    int32_t first, n, capacity;
+} part_queue;
+
+/* Where a rank's time went. */
+typedef struct time_spent {
+    int64_t compute_ns, recompute_ns, packing_ns, coding_ns, wait_ns[HP_SIM_WAITS];
+    int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
+    int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
+} time_spent;
+
 /* A class of ranks, through the one that is simulated; an ordinary rank where nothing is folded. */
 typedef struct rank_state {
     hp_ready ready;
     int32_t role, world; /* of the rank that is simulated */
     int32_t *peer;       /* per queue: the class that it leads to, or of communicators */
-    int32_t
-        *calls; /* per queue of collectives: members of the communicator that are of this class; where it is
-                     * simulated step by step, the rank's number among them */
+    /* per queue of collectives: members of the communicator that are of this class; where it is simulated step by step,
+     * the rank's number among them */
+    int32_t *calls;
     channel *channel; /* per queue; used where it sends */
     id_list starting; /* communication queues whose head may start */
-    core_part *part;  /* communication this core has to work on; live: first_part .. n_part-1 */
-    int32_t first_part, n_part, part_capacity;
+    part_queue parts;
     id_list arrived; /* finished elsewhere, to be noticed at the next boundary */
     int32_t running; /* task on the core or device, -1 = none */
     hp_share_use use[6];
     int64_t since_ns; /* start of the running task */
-    int64_t compute_ns, recompute_ns, packing_ns, coding_ns, wait_ns[HP_SIM_WAITS];
-    int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */
-    int32_t moving[HP_SIM_WAITS]; /* device machines: transfers of this rank under way */
+    time_spent spent;
     bool awake;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
     hp_core core;           /* its slowness now, with jitter */
