@@ -22,6 +22,15 @@ typedef struct user_list {
     bool stale;        /* its users' rates do not hold any more */
 } user_list;
 
+/* The resources and activities that are being solved. */
+typedef struct component {
+    int32_t *member, *touched, *use_first, *index;
+    hp_share_use *use;
+    double *rate, *local_capacity, *work;
+    int n_member, member_capacity, n_touched, touched_capacity, n_use, use_capacity, first_capacity,
+        rate_capacity, index_capacity;
+} component;
+
 struct hp_fluid {
     hp_arena *arena;
     hp_events *events;
@@ -33,12 +42,7 @@ struct hp_fluid {
     int n_stale, stale_capacity;
     hp_activity_state *state;
     int state_capacity;
-    /* the component being solved */
-    int32_t *member, *touched, *use_first, *index;
-    hp_share_use *use;
-    double *rate, *local_capacity, *work;
-    int n_member, member_capacity, n_touched, touched_capacity, n_use, use_capacity, first_capacity,
-        rate_capacity, index_capacity;
+    component part;
 };
 
 hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, hp_events *events) {
@@ -48,8 +52,8 @@ hp_fluid *hp_fluid_new(hp_arena *arena, int n_resource, const double *capacity, 
     f->capacity = capacity;
     f->users = HP_NEW(arena, user_list, n_resource > 0 ? n_resource : 1);
     for (int r = 0; r < n_resource; r++) f->users[r].local = -1;
-    f->local_capacity = HP_NEW(arena, double, n_resource > 0 ? n_resource : 1);
-    f->work = HP_NEW(arena, double, n_resource > 0 ? 2 * n_resource : 1);
+    f->part.local_capacity = HP_NEW(arena, double, n_resource > 0 ? n_resource : 1);
+    f->part.work = HP_NEW(arena, double, n_resource > 0 ? 2 * n_resource : 1);
     f->first_free = -1;
     return f;
 }
@@ -95,26 +99,26 @@ static void mark_stale(hp_fluid *f, const activity *a) {
 static void touch(hp_fluid *f, int32_t resource) {
     user_list *u = &f->users[resource];
     if (u->local >= 0) return;
-    u->local = f->n_touched;
-    f->local_capacity[f->n_touched] = capacity_of(f, resource);
-    HP_ROOM(f->arena, f->touched, f->n_touched, f->touched_capacity);
-    f->touched[f->n_touched++] = resource;
+    u->local = f->part.n_touched;
+    f->part.local_capacity[f->part.n_touched] = capacity_of(f, resource);
+    HP_ROOM(f->arena, f->part.touched, f->part.n_touched, f->part.touched_capacity);
+    f->part.touched[f->part.n_touched++] = resource;
 }
 
 /* Members and resources reachable from a resource, breadth first, through others that are asked for too much.
  */
 static void find_component(hp_fluid *f, int32_t resource) {
-    f->n_member = f->n_touched = f->n_use = 0;
+    f->part.n_member = f->part.n_touched = f->part.n_use = 0;
     touch(f, resource);
-    for (int t = 0; t < f->n_touched; t++) {
-        user_list *u = &f->users[f->touched[t]];
+    for (int t = 0; t < f->part.n_touched; t++) {
+        user_list *u = &f->users[f->part.touched[t]];
         u->stale = false;
         for (int k = 0; k < u->n; k++) {
             activity *a = &f->act[u->id[k]];
             if (a->seen) continue;
             a->seen = true;
-            HP_ROOM(f->arena, f->member, f->n_member, f->member_capacity);
-            f->member[f->n_member++] = u->id[k];
+            HP_ROOM(f->arena, f->part.member, f->part.n_member, f->part.member_capacity);
+            f->part.member[f->part.n_member++] = u->id[k];
             for (int i = 0; i < a->n_use; i++)
                 if (overloaded(f, a->use[i].resource)) touch(f, a->use[i].resource);
         }
@@ -122,45 +126,45 @@ static void find_component(hp_fluid *f, int32_t resource) {
 }
 
 static void fill_problem(hp_fluid *f) {
-    for (int m = 0; m <= f->n_member; m++) {
-        HP_ROOM(f->arena, f->use_first, m, f->first_capacity);
-        HP_ROOM(f->arena, f->rate, m, f->rate_capacity);
-        f->use_first[m] = f->n_use;
-        if (m == f->n_member) break;
-        const activity *a = &f->act[f->member[m]];
+    for (int m = 0; m <= f->part.n_member; m++) {
+        HP_ROOM(f->arena, f->part.use_first, m, f->part.first_capacity);
+        HP_ROOM(f->arena, f->part.rate, m, f->part.rate_capacity);
+        f->part.use_first[m] = f->part.n_use;
+        if (m == f->part.n_member) break;
+        const activity *a = &f->act[f->part.member[m]];
         for (int i = 0; i < a->n_use; i++) {
             const int32_t local = f->users[a->use[i].resource].local;
             if (local < 0) continue;
-            HP_ROOM(f->arena, f->use, f->n_use, f->use_capacity);
-            f->use[f->n_use++] = (hp_share_use){local, a->use[i].demand};
+            HP_ROOM(f->arena, f->part.use, f->part.n_use, f->part.use_capacity);
+            f->part.use[f->part.n_use++] = (hp_share_use){local, a->use[i].demand};
         }
     }
 }
 
 static void apply_rates(hp_fluid *f, int64_t now_ns) {
-    for (int m = 0; m < f->n_member; m++) {
-        activity *a = &f->act[f->member[m]];
+    for (int m = 0; m < f->part.n_member; m++) {
+        activity *a = &f->act[f->part.member[m]];
         a->seen = false;
-        if (a->rate == f->rate[m]) continue; // NOLINT: equal rates need no new event
+        if (a->rate == f->part.rate[m]) continue; // NOLINT: equal rates need no new event
         if (a->rate > 0) a->left_ns = fmax(0, a->left_ns - a->rate * (double)(now_ns - a->since_ns));
         a->since_ns = now_ns;
-        a->rate = f->rate[m];
-        schedule(f, f->member[m], now_ns);
+        a->rate = f->part.rate[m];
+        schedule(f, f->part.member[m], now_ns);
     }
-    for (int t = 0; t < f->n_touched; t++) f->users[f->touched[t]].local = -1;
+    for (int t = 0; t < f->part.n_touched; t++) f->users[f->part.touched[t]].local = -1;
 }
 
 static void solve_around(hp_fluid *f, int32_t resource, int64_t now_ns) {
     find_component(f, resource);
     fill_problem(f);
-    const hp_share_problem p = {.n_activity = f->n_member,
-                                .n_resource = f->n_touched,
-                                .use_first = f->use_first,
-                                .use = f->use,
-                                .capacity = f->local_capacity};
-    while (f->index_capacity < hp_share_indices(&p))
-        HP_ROOM(f->arena, f->index, f->index_capacity, f->index_capacity);
-    hp_share_solve(&p, f->work, f->index, f->rate);
+    const hp_share_problem p = {.n_activity = f->part.n_member,
+                                .n_resource = f->part.n_touched,
+                                .use_first = f->part.use_first,
+                                .use = f->part.use,
+                                .capacity = f->part.local_capacity};
+    while (f->part.index_capacity < hp_share_indices(&p))
+        HP_ROOM(f->arena, f->part.index, f->part.index_capacity, f->part.index_capacity);
+    hp_share_solve(&p, f->part.work, f->part.index, f->part.rate);
     apply_rates(f, now_ns);
 }
 
