@@ -408,7 +408,7 @@ static hp_status parse_values(const simulate_options *o, simulate_setup *s, hp_e
     s->eval = (hp_eval_setup){
         .straggler_rank = -1, .no_fold = o->costs.no_fold, .eager = memory == 1, .rules = s->rules};
     HP_TRY(hp_framework_find(o->costs.as, &s->eval.framework, err));
-    if (s->eval.framework && s->eval.framework->infers && s->mode == HP_MODE_TRAIN)
+    if (s->eval.framework && s->eval.framework->infers && s->step.mode == HP_MODE_TRAIN)
         return hp_fail(err, HP_EUSAGE, "--as %s does not train: add --mode infer", s->eval.framework->name);
     if (s->eval.framework && !o->machine.memory) s->eval.eager = s->eval.framework->memory.eager;
     if (o->machine.memory_limit) HP_TRY(hp_parse_bytes(o->machine.memory_limit, &s->eval.memory_limit, err));
