@@ -67,13 +67,14 @@ hp_status hp_checkpoint_verify(hp_arena *a, const char *dir, const hp_manifest *
 
 /* --- the end of a save --- */
 
-/* Without its manifest a checkpoint is none: what is removed half-way is not taken for one. */
+/* A checkpoint without a manifest is not one, so an interrupted removal leaves nothing
+ * that passes for one. */
 static void prune(hp_arena *a, const hp_disk_ops *disk, const char *dir, int64_t newest, int64_t keep) {
     int64_t *step, kept = 0;
     int n;
     if (list(a, dir, "", &step, &n, NULL) != HP_OK) return;
-    for (int i = 0; i < n;
-         i++) /* a later one was there before: the run did not go on from it, as it is damaged */
+    /* a later one was there before and is damaged: otherwise the run would have resumed from it */
+    for (int i = 0; i < n; i++)
         if (step[i] <= newest && ++kept > keep)
             hp_disk_remove(disk, hp_checkpoint_path(a, dir, step[i], false), HP_MANIFEST);
 }
@@ -87,7 +88,7 @@ hp_status hp_checkpoint_commit(const hp_disk_ops *disk, const char *dir, const h
     hp_status s = hp_disk_put(disk, hp_arena_printf(a, "%s/%s", part, HP_MANIFEST), text, err);
     free(text);
     if (s == HP_OK) s = hp_disk_sync_folder(disk, part, err);
-    /* one of that step can only be there if it was damaged: else the run would have gone on from it */
+    /* A checkpoint of this step was damaged: otherwise the run would have resumed from it. */
     if (s == HP_OK) hp_disk_remove(disk, final, HP_MANIFEST);
     if (s == HP_OK) s = hp_disk_rename(disk, part, final, err);
     if (s == HP_OK) s = hp_disk_sync_folder(disk, dir, err);

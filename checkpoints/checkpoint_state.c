@@ -1,4 +1,5 @@
-/* checkpoint_state.c - the pieces of a rank's state, from where the program keeps parameters and who updates them. */
+/* checkpoint_state.c - the pieces of a rank's state, derived from where parameters are stored
+ * and who updates them. */
 #include "checkpoints/checkpoint_state.h"
 
 #include "plan/program/update.h"
@@ -30,7 +31,8 @@ static void add(collector *c, hp_state_piece piece) {
     c->piece[c->n++] = piece;
 }
 
-/* Does this rank update the bucket? With sync=ps its server alone does, and knows its state. */
+/* Does this rank update the bucket? With sync=ps only the bucket's server does, and only it has the
+ * optimiser's state. */
 static bool updates(const collector *c, int bucket) {
     for (int t = 0; t < c->r->n_task; t++)
         if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].tag == bucket)
@@ -38,20 +40,20 @@ static bool updates(const collector *c, int bucket) {
     return true;
 }
 
-/* Has anyone else a task of this bucket's server? */
+/* Does a parameter server update this bucket? */
 static bool is_served(const collector *c, int bucket) {
     for (int t = 0; t < c->r->n_task; t++)
         if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].tag == bucket) return c->r->task[t].call != 0;
     return false;
 }
 
-/* Replicas hold the same and take equal shares of it, so that none copies and writes all while the others wait: what has its
- * middle in its share of the role's parameters. */
+/* Replicas hold equal data and save equal shares of it in parallel. A range is saved by the replica whose
+ * share of the role's parameters contains its middle. */
 static int saving_replica(const collector *c, int64_t middle) {
     return (int)(middle * c->p->dp / c->r->trained_elems);
 }
 
-/* `middle`: of the range, among the role's parameters. */
+/* `middle`: position of the range's middle among the role's parameters. */
 static bool is_home(const collector *c, int buffer, int bucket, const hp_param_place *at, int64_t middle) {
     if (c->p->local > 0) return true;
     if (hp_keeps_parts(c->p, buffer) && c->r->bucket[bucket].parts > 1) return true;
@@ -59,7 +61,8 @@ static bool is_home(const collector *c, int buffer, int bucket, const hp_param_p
     return (at->here & HP_HOME) && c->replica == saving_replica(c, middle);
 }
 
-/* The part of a parameter that the rank keeps of a bucket; `from`: where such a state begins in the buffer. */
+/* Adds the part of a parameter in a bucket that this rank keeps. `from`: where this state
+ * begins in the buffer. */
 static void add_range(collector *c, int kind, int buffer, int64_t from, int param, int bucket) {
     const hp_param_place *at = &c->r->place[param];
     const hp_bucket *b = &c->r->bucket[bucket];
@@ -86,7 +89,7 @@ static void add_trained(collector *c, int kind, int buffer, int64_t from) {
                 add_range(c, kind, buffer, from, i, b);
 }
 
-/* With bn=all every replica has the whole value: the first one's counts. */
+/* With bn=all every replica has the complete value, so only the first saves it. */
 static void add_statistics(collector *c) {
     for (int i = 0; i < c->g->n_param; i++) {
         const hp_param_place *at = &c->r->place[i];

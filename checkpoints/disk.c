@@ -38,7 +38,7 @@ hp_status hp_disk_create(const hp_disk_ops *disk, const char *path, int64_t byte
     return HP_OK;
 }
 
-/* Data do not go over the end of a chunk. */
+/* Hashes data that lies within one chunk. */
 static void hash_part(hp_disk_file *f, const unsigned char *data, size_t bytes) {
     if (f->chunks.bytes % HP_DISK_CHUNK == 0) {
         XXH3_64bits_reset(f->state);

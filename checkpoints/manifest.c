@@ -1,4 +1,4 @@
-/* manifest.c - see manifest.h. One table says what is written, read and compared. */
+/* manifest.c - see manifest.h. One table defines what is written, read and compared. */
 #include "checkpoints/manifest.h"
 
 #include "base/hash.h"
@@ -36,7 +36,7 @@ static void *field(const hp_manifest *m, const item *i) {
 
 /* --- text --- */
 
-/* JSON has no infinity and no NaN; hexadecimal keeps all bits. */
+/* Hexadecimal keeps every bit; JSON has no infinity and no NaN. */
 static json_t *real_of(double value) {
     char text[40];
     snprintf(text, sizeof text, "%a", value);
@@ -59,7 +59,7 @@ static json_t *file_of(const hp_chunks *c) {
     return json_pack("{s:I, s:o}", "bytes", (json_int_t)c->bytes, "chunks", hashes);
 }
 
-/* Of the object without its hash, in one spelling. */
+/* Hashes the object without its own hash, in canonical form. */
 static hp_hash hash_of(const json_t *root) {
     char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
     HP_ASSERT(text);

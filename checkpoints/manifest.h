@@ -1,6 +1,8 @@
-/* manifest.h - manifest.json, the last file of a checkpoint: of which run it is, and what its other files hold.
+/* manifest.h - manifest.json, the last file of a checkpoint: it identifies the run and lists the contents
+ * of the other files.
  *
- * It names no files: rank r's is rank-r.safetensors beside it. Untrusted: its own hash first, then every number. */
+ * It names no files, as rank r's is rank-r.safetensors beside it. It is untrusted input: the reader checks
+ * its hash first, then every number. */
 #ifndef HP_MANIFEST_H
 #define HP_MANIFEST_H
 
@@ -28,9 +30,10 @@ char *hp_manifest_text(const hp_manifest *m);
 /* Reads and checks a file. Errors: HP_EDATA. */
 hp_status hp_manifest_read(hp_arena *arena, const char *path, hp_manifest *m, hp_error *err);
 
-/* May a run that would write `mine` go on from `stored`? Errors: HP_EDATA naming the first thing that has to be the same. */
+/* May a run that would write `mine` resume from `stored`? Errors: HP_EDATA naming the first
+ * item that must agree. */
 hp_status hp_manifest_same(const hp_manifest *stored, const hp_manifest *mine, hp_error *err);
-/* What else differs, in words; "" nothing does. */
+/* Describes the other differences; "" if there are none. */
 const char *hp_manifest_notes(hp_arena *arena, const hp_manifest *stored, const hp_manifest *mine);
 
 #endif

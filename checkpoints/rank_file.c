@@ -17,7 +17,7 @@ static hp_st_tensor tensor_of(hp_arena *a, const hp_graph *g, const hp_state_pie
                           .dim = {s->count}};
 }
 
-/* The parameter's shape, "64,3,7,7": pieces are ranges of it. */
+/* The parameter's shape, as "64,3,7,7". Pieces are ranges of its elements. */
 static hp_st_note shape_of(hp_arena *a, const hp_graph *g, const hp_state_piece *s) {
     const hp_param *p = &g->param[s->param];
     const char *text = "";

@@ -1,4 +1,5 @@
-/* shards.c - an index of all ranks' tensors by kind, parameter and place; ranges are put together in blocks. */
+/* shards.c - an index of all ranks' tensors by kind, parameter and position. Ranges are
+ * assembled in blocks. */
 #include "checkpoints/shards.h"
 
 #include "base/st_read.h"
@@ -69,7 +70,7 @@ void hp_shards_close(hp_shards *s) {
 
 /* --- putting together --- */
 
-/* The first shard of the parameter. */
+/* Index of the parameter's first shard. */
 static int find(const hp_shards *s, int32_t kind, const char *param) {
     const shard key = {.kind = kind, .param = param, .first = -1};
     int lo = 0, hi = s->n;
@@ -100,7 +101,7 @@ typedef struct block {
     int32_t copies[BLOCK];
 } block;
 
-/* A single copy keeps its bits: what is added to nothing would lose the sign of a zero. */
+/* A single copy keeps its bits: adding it to 0 would lose the sign of a zero. */
 static void add_shard(block *b, const shard *s) {
     const int64_t end = s->first + s->tensor->count, lo = b->first > s->first ? b->first : s->first,
                   hi = b->first + b->count < end ? b->first + b->count : end;
