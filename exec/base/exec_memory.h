@@ -1,10 +1,9 @@
-/* exec_memory.h - where a rank's buffers are: host memory or a device's, with the device's asynchronous
- * operations.
+/* exec_memory.h - where a rank's buffers are: host memory or a device's, with the device's
+ * asynchronous operations.
  *
- * A device whose operations may still be pending when a call returns has streams: operations of one stream
- * run in the order of submission, those of two streams are ordered by events only. An hp_order gives the
- * events an operation waits for and the one it records; the executor knows nothing else about a device's
- * timing. */
+ * A device whose operations may still be pending when a call returns has streams. Operations of one stream
+ * run in the order of submission; only events order those of two streams. An hp_order gives the events an
+ * operation waits for and the one it records; the executor knows nothing else about a device's timing. */
 #ifndef HP_EXEC_MEMORY_H
 #define HP_EXEC_MEMORY_H
 
@@ -19,7 +18,7 @@ typedef struct hp_memory_ops hp_memory_ops;
 /* A device's memory, opened: the first argument of every function of the tables below. */
 typedef struct hp_memory {
     const hp_memory_ops *ops;
-    void *device; /* the back end's own; NULL: the host's memory */
+    void *device; /* private to the back end; NULL: host memory */
 } hp_memory;
 
 typedef struct hp_event hp_event; /* opaque; defined by the device */
@@ -59,8 +58,9 @@ typedef struct hp_stream_ops {
     hp_status (*elapsed)(const hp_memory *m, hp_event *from, hp_event *to, double *seconds, hp_error *err);
     /* Records the event after all earlier work of the compute stream, and waits for it. */
     hp_status (*record)(const hp_memory *m, hp_event *event, hp_error *err);
-    /* Copies between the device and page-locked host memory, in either direction, or from a peer's memory: on
-     * the compute stream, as one of its tasks, or on the one stream of all copies, concurrently. */
+    /* Copies between the device and page-locked host memory, in either direction, or from a peer's
+     * memory. A copy runs on the compute stream, as one of its tasks, or concurrently on the
+     * single stream of copies. */
     hp_status (*copy)(const hp_memory *m, hp_stream stream, void *to, const void *from, int64_t bytes,
                       const hp_order *order, hp_error *err);
     hp_status (*host_new)(const hp_memory *m, int64_t bytes, void **at, hp_error *err); /* page-locked */
@@ -75,7 +75,7 @@ typedef struct hp_memory_name {
 
 typedef struct hp_peer_ops {
     hp_status (*name)(const hp_memory *m, void *at, hp_memory_name *name,
-                      hp_error *err); /* at: a pointer returned by alloc */
+                      hp_error *err); /* at: a pointer that alloc returned */
     /* Maps the memory that another process exported under this name, as a source of copies. Errors:
      * HP_EUNAVAIL, not reachable. */
     hp_status (*open)(const hp_memory *m, const hp_memory_name *name, void **at, hp_error *err);
@@ -84,35 +84,35 @@ typedef struct hp_peer_ops {
 
 struct hp_memory_ops {
     const char *name;
-    /* Chooses the device of this process: `ranks` has the program's roles, replicas and clients (NULL: every
-     * rank has the next device); which ranks are on this node the launcher says, and how many devices it has,
-     * the driver. NULL: there is one host. Errors: HP_EUNAVAIL (no driver, no device). */
+    /* Chooses this process's device. `ranks` has the program's roles, replicas and clients (NULL: every rank
+     * has the next device). The launcher tells which ranks share this node; the driver tells how many devices
+     * it has. NULL: there is only the host. Errors: HP_EUNAVAIL (no driver, no device). */
     hp_status (*open)(hp_memory *m, const struct hp_placement *ranks, hp_error *err);
-    void (*close)(hp_memory *m); /* nothing of it is in use any more; NULL as well */
-    /* Zeroed, 64-byte aligned. Errors: HP_EPLAN; the caller adds for whom. */
+    void (*close)(hp_memory *m); /* nothing of it may be in use any more; accepts NULL */
+    /* Zeroed memory, aligned to 64 bytes. Errors: HP_EPLAN; the caller adds what it was for. */
     hp_status (*alloc)(const hp_memory *m, int64_t bytes, void **at, hp_error *err);
     void (*free)(const hp_memory *m, void *at, int64_t bytes);
-    /* To and from the host; complete on return and ordered after the work submitted to the compute stream
-     * before. */
+    /* Copies to and from the host. Complete on return, and ordered after earlier work of
+     * the compute stream. */
     hp_status (*put)(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err);
     hp_status (*get)(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_error *err);
     hp_status (*zero)(const hp_memory *m, void *at, int64_t bytes, hp_error *err);
     const hp_stream_ops *streams; /* NULL: all work is complete on return */
-    bool host;                    /* the host can read and write it */
-    const hp_peer_ops *peers;     /* NULL: no other process can reach it */
+    bool host;                    /* the host can read and write this memory */
+    const hp_peer_ops *peers;     /* NULL: no other process can map this memory */
 };
 
 extern const hp_memory_ops hp_memory_host;
-/* Host memory that the other processes of the node can read (shared.h). All of it is taken at once: alloc is the only
- * call that can fail for want of it. */
+/* Host memory that other processes of the node can read (shared.h). alloc commits all its pages, so no later
+ * access can run out of memory. */
 extern const hp_memory_ops hp_memory_shared;
 
-/* Opens what `ops` describes. Errors: those of ops->open. */
+/* Opens the memory that `ops` describes. Errors: those of ops->open. */
 hp_status hp_memory_open(const hp_memory_ops *ops, const struct hp_placement *ranks, hp_memory *m,
                          hp_error *err);
 void hp_memory_close(hp_memory *m);
 
-/* A host view of a device's bytes: the bytes themselves, or a copy of them. hp_memory_view_end writes a copy
+/* A host view of a device's bytes: the bytes themselves or a copy. hp_memory_view_end writes a copy
  * back if `changed`. */
 hp_status hp_memory_view(const hp_memory *m, void *at, int64_t bytes, void **view, hp_error *err);
 hp_status hp_memory_view_end(const hp_memory *m, void *at, int64_t bytes, void *view, bool changed,

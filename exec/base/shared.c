@@ -1,5 +1,6 @@
-/* shared.c - memory that other processes of the node can map: memfd_create(2) and /proc/PID/fd (proc(5)), whose check
- * PTRACE_MODE_READ (ptrace(2)) processes of one user pass, also where Yama or a container forbids them to attach. */
+/* shared.c - memory that other processes of the node can map, by memfd_create(2) and /proc/PID/fd
+ * (proc(5)). Processes of one user pass its check, PTRACE_MODE_READ (ptrace(2)), even where Yama or a
+ * container forbids attaching. */
 #define _GNU_SOURCE /* memfd_create */
 #include "exec/base/shared.h"
 
@@ -12,15 +13,15 @@
 
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Lies before the memory, in a page of this process's own. */
+/* Precedes the memory, in a page private to this process. */
 typedef struct shared_head {
     void *map;
     size_t room;
     int64_t bytes;
-    int fd; /* -1: another process's memory */
+    int fd; /* -1: memory of another process */
 } shared_head;
 
-/* A number of a process or a descriptor may mean something else in another namespace: device and inode tell. */
+/* Process ids and descriptors may mean something else in another namespace; device and inode verify them. */
 typedef struct shared_name {
     int32_t pid, fd;
     uint64_t device, inode;
@@ -44,7 +45,7 @@ static hp_status map(int fd, int64_t bytes, int access, void **at, hp_error *err
         return hp_fail(err, HP_EPLAN, "%s", strerror(why));
     }
     *head_of(begin) = (shared_head){.map = whole, .room = room, .bytes = bytes, .fd = -1};
-    madvise(begin, (size_t)bytes, MADV_HUGEPAGE); /* where the system allows it */
+    madvise(begin, (size_t)bytes, MADV_HUGEPAGE); /* only a hint: the system may refuse */
     *at = begin;
     return HP_OK;
 }

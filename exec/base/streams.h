@@ -1,5 +1,5 @@
-/* streams.h - random streams by purpose: the top byte of the Philox stream, so that no two purposes share a
- * draw. */
+/* streams.h - random streams by purpose. The top byte of the Philox stream is the purpose, so no two
+ * purposes share a draw. */
 #ifndef HP_STREAMS_H
 #define HP_STREAMS_H
 
