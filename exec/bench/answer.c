@@ -1,4 +1,4 @@
-/* answer.c - gathers what the ranks have, prints it as JSON; see bench.h. */
+/* answer.c - gathers the ranks' results and prints them as JSON; see bench.h. */
 #include "exec/bench/answer.h"
 #include "base/alloc.h"
 
@@ -75,8 +75,9 @@ static json_t *turns_of(const double *all, int ranks, int64_t n, int64_t turns, 
     return list;
 }
 
-/* A rank that only sends may go through all its iterations while their data wait in the library: an operation that is
- * repeated ends with its last rank. One by one, after barriers, it is OSU's custom to take the mean. */
+/* Pipelined: reports the last rank's time. A rank that only sends may finish all its iterations while
+ * their data waits in the library; repeated operations end with the last rank. Barriered: reports the
+ * mean, as OSU does. */
 static json_t *times_of(const double *all, int ranks, int64_t n, int64_t turns, int mode, double wrong) {
     const bool last = mode == HP_BENCH_PIPELINED;
     const hp_bench_figures f = hp_bench_figures_of(all, ranks, n, last);
@@ -99,7 +100,7 @@ static json_t *line_of(const hp_bench_room *room, const hp_bench_run *s, int64_t
                      "row", row);
 }
 
-/* Of all ranks. */
+/* Sums the wrong elements over all ranks. */
 static hp_status sum_wrong(const hp_bench_room *room, const hp_bench_row *row, double wrong[HP_BENCH_PLACES],
                            hp_error *err) {
     for (int place = 0; place < HP_BENCH_PLACES; place++) wrong[place] = row->wrong[place];

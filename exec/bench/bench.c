@@ -1,4 +1,4 @@
-/* bench.c - who has a turn when; see bench.h. */
+/* bench.c - the order in which series are timed; see bench.h. */
 #include "exec/bench/answer.h"
 #include "exec/bench/bench_room.h"
 
@@ -10,7 +10,7 @@ typedef struct bench {
     hp_bench_setup setup;
     hp_bench_room room;
     hp_yard_survey *survey;
-    int64_t done, of; /* visits to a size */
+    int64_t done, of; /* visits to a size: finished, in all */
 } bench;
 
 /* The series of one operation, and their rows: [series * n_count + size]. */
@@ -49,7 +49,7 @@ static void close_operation(operation *o) {
     free(o->samples);
 }
 
-/* In odd turns the other way round: what drifts does not favour the first. */
+/* Reverses the order in odd turns, so that drift does not favour the first. */
 static int turned(int64_t turn, int i, int n) {
     return turn % 2 ? n - 1 - i : i;
 }
@@ -62,7 +62,7 @@ static hp_status check_all(const bench *b, const operation *o, hp_error *err) {
     return HP_OK;
 }
 
-/* One size: all series next to each other in every mode. */
+/* Times all series at one size, side by side, in every mode. */
 static hp_status time_size(const bench *b, const operation *o, int64_t turn, int size, hp_error *err) {
     for (int place = 0; place < HP_BENCH_PLACES; place++)
         for (int mode = 0; mode < HP_BENCH_MODES; mode++)

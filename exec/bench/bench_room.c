@@ -5,7 +5,7 @@
 
 enum { PAGE = 4096, PARTS = 3 };
 
-/* Of the largest whole, in pages. */
+/* Size in bytes of the largest data, rounded up to pages. */
 static int64_t most_bytes(const hp_bench_setup *s) {
     int64_t most = 0;
     for (int i = 0; i < s->n_series; i++) {
@@ -22,7 +22,7 @@ static bool wants_shared(const hp_bench_setup *s) {
     return false;
 }
 
-/* A barrier by shared memory: did anything go that way? */
+/* Runs a barrier of the shared-memory back end. *shared: some message went through shared memory. */
 static hp_status try_shared(const hp_yard_waiter *w, bool *shared, hp_error *err) {
     const hp_comm_op barrier = {.kind = HP_COMM_COLLECTIVE,
                                 .group = HP_COMM_WORLD,

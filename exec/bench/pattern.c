@@ -11,8 +11,8 @@
 typedef struct type_ops {
     double (*load)(const void *data, int64_t i);
     void (*store)(void *data, int64_t i, double v);
-    double exact;    /* whole numbers up to here are exact, and none is the 0xff of what never came */
-    double rounding; /* relative, of one addition beyond it; 0: sums wrap around */
+    double exact;    /* whole numbers up to here are exact; none equals the 0xff pattern of unwritten data */
+    double rounding; /* relative rounding error of one addition beyond that; 0: sums wrap around */
 } type_ops;
 
 #define SAME(v)     (v)
@@ -42,7 +42,7 @@ static const type_ops types[HP_DTYPES] = {[HP_F32] = {load_f32, store_f32, 0x1p2
                                           [HP_F16] = {load_f16, store_f16, 0x1p11, 0x1p-11},
                                           [HP_I8] = {load_i8, store_i8, 127, 0}};
 
-/* As the type stores it. */
+/* Rounds v to the type. */
 static double rounded(hp_dtype t, double v) {
     double room = 0;
     types[t].store(&room, 0, v);
@@ -55,7 +55,7 @@ static bool adds(const hp_bench_case *c) {
     return c->what != HP_BENCH_SENDRECV && hp_collective_infos[c->what].adds;
 }
 
-/* How many values there are: as many as leave sums exact, and few enough to be told from their neighbours' bits. */
+/* Number of distinct values: few enough that sums are exact, at most MOST, at least 2. */
 static int64_t values_of(const hp_bench_case *c) {
     static const int64_t MOST = 4096;
     const int64_t exact = (int64_t)types[c->dtype].exact, n = (adds(c) ? exact / c->ranks : exact) + 1;
@@ -100,7 +100,7 @@ void hp_bench_fill(const hp_bench_case *c, void *data, void *source) {
                               hp_bench_value(c, c->me, first + i));
 }
 
-/* --- what must come of them --- */
+/* --- the expected result --- */
 
 static double reduced(const hp_bench_case *c, int64_t i) {
     double v = hp_bench_value(c, 0, i);
@@ -115,7 +115,7 @@ static double reduced(const hp_bench_case *c, int64_t i) {
     return rounded(c->dtype, types[c->dtype].rounding > 0 ? v / c->ranks : trunc(v / c->ranks));
 }
 
-/* Element i of the data at the end. */
+/* The expected element i at the end. */
 static double expected(const hp_bench_case *c, int64_t i) {
     const int64_t block = c->count / c->ranks;
     if (c->what == HP_BENCH_SENDRECV) return hp_bench_value(c, (c->me + c->ranks - 1) % c->ranks, i);
@@ -126,7 +126,7 @@ static double expected(const hp_bench_case *c, int64_t i) {
     return hp_bench_value(c, (int)(i / block), c->me * block + i % block);
 }
 
-/* Sums that cannot be exact may differ by the rounding of each addition. */
+/* Inexact sums may differ by one rounding per addition. */
 static double tolerance(const hp_bench_case *c) {
     const type_ops *t = &types[c->dtype];
     const bool sums = adds(c) && (c->reduction == HP_REDUCE_SUM || c->reduction == HP_REDUCE_AVG);

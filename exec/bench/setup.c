@@ -1,4 +1,4 @@
-/* setup.c - reads "allreduce:own.ring,sendrecv:mpi", names, and sizes. */
+/* setup.c - parses "allreduce:own.ring,sendrecv:mpi", names, and sizes. */
 #include "exec/bench/setup.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ const char *hp_bench_name(int32_t what) {
     return what == HP_BENCH_SENDRECV ? "sendrecv" : hp_collective_infos[what].name;
 }
 
-/* Index of a name in a list that NULL ends; -1. */
+/* Index of a name in a NULL-terminated list; -1: not found. */
 static int find_name(const char *const *names, int n, const char *name) {
     for (int i = 0; i < n && names[i]; i++)
         if (strcmp(names[i], name) == 0) return i;

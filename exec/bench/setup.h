@@ -1,10 +1,10 @@
-/* setup.h - inside of bench: a request, read. */
+/* setup.h - inside of bench: a parsed request. */
 #ifndef HP_SETUP_H
 #define HP_SETUP_H
 
 #include "exec/bench/bench.h"
 
-enum { HP_BENCH_SENDRECV = HP_COLLECTIVES /* to the next rank, from the one before */ };
+enum { HP_BENCH_SENDRECV = HP_COLLECTIVES /* each rank sends to the next and receives from the previous */ };
 enum { HP_BENCH_MOST_SERIES = 128, HP_BENCH_MOST_SIZES = 64 };
 
 typedef struct hp_bench_run {
@@ -18,7 +18,7 @@ typedef struct hp_bench_setup {
     hp_reduction reduction;
     int ranks;
     int n_series;
-    hp_bench_run series[HP_BENCH_MOST_SERIES]; /* those of an operation follow each other */
+    hp_bench_run series[HP_BENCH_MOST_SERIES]; /* series of one operation are adjacent */
 } hp_bench_setup;
 
 /* Errors: HP_EUSAGE. */
@@ -29,10 +29,10 @@ void hp_bench_setup_drop(hp_bench_setup *s, int32_t backend);
 
 const char *hp_bench_name(int32_t what);
 
-/* Elements of the whole data for at most so many bytes, but at least one for every place that data has: equal parts where
- * every member has a place of its own. */
+/* Elements of the whole data that fit into `bytes`; equal blocks, of at least one element each, where
+ * every member has one. */
 int64_t hp_bench_count(int32_t what, int64_t bytes, int elem_bytes, int ranks);
-/* The counts of an operation, ascending, each once; returns how many. */
+/* An operation's counts, ascending and distinct; returns their number. */
 int hp_bench_counts(const hp_bench_setup *s, int32_t what, int64_t count[HP_BENCH_MOST_SIZES]);
 
 #endif

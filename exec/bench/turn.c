@@ -1,4 +1,4 @@
-/* turn.c - starts operations and waits for them as closely as a poll can; see turn.h. */
+/* turn.c - starts operations and polls for their completion; see turn.h. */
 #include "exec/bench/turn.h"
 
 #include "exec/bench/pattern.h"
@@ -12,9 +12,9 @@
 
 const char *const hp_bench_mode_names[HP_BENCH_MODES] = {"pipelined", "barriered"};
 
-enum { TAG = (1 << 24) + 2 /* beside those of the yardsticks */ };
+enum { TAG = (1 << 24) + 2 /* next to the yardsticks' tags */ };
 
-/* What one iteration does: at most a receive and a send at a time. */
+/* One iteration: at most a receive and a send. */
 typedef struct call {
     hp_comm_op op[2];
     int n;
@@ -41,7 +41,7 @@ static call collective(const hp_bench_room *room, const hp_bench_run *s, int64_t
                   .n = 1};
 }
 
-/* In place, what is sent is put aside first, as what arrives takes its place. */
+/* In place, arriving data overwrites what is sent, so that is copied aside first. */
 static call sendrecv(const hp_bench_room *room, const hp_bench_run *s, int64_t count, bool out) {
     const int n = room->setup->ranks, me = room->w->comm->rank;
     const hp_bench_memory *at = hp_bench_memory_of(room, s->backend);
@@ -81,7 +81,7 @@ static hp_status look_around(const hp_bench_room *room, double *start_s, hp_erro
     return HP_OK;
 }
 
-/* Polls, and seldom does anything else: a call of the system costs as much as a short message. */
+/* Polls and rarely makes a system call, which would cost as much as a short message. */
 static hp_status wait_for(const hp_bench_room *room, int handle, hp_error *err) {
     enum { SELDOM = 1024 };
     hp_comm *comm = room->w->comm;
@@ -111,7 +111,7 @@ static hp_status line_up(const hp_bench_room *room, hp_error *err) {
 
 /* --- the check --- */
 
-/* Ranks come one after another; those of one node have the same clock. */
+/* Ranks arrive one after another. Clocks can be compared only within a node. */
 static hp_status check_barrier(const hp_bench_room *room, const call *c, double *wrong, hp_error *err) {
     static const long APART_NS = 1000000;
     const int n = room->setup->ranks, me = room->w->comm->rank;
