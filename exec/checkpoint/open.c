@@ -1,4 +1,4 @@
-/* open.c - a folder that all ranks share and one run writes to, and room for a copy of the state. */
+/* open.c - the folder, shared by all ranks and locked by one run, and memory for a copy of the state. */
 #include "exec/checkpoint/save_inside.h"
 #include "base/alloc.h"
 
@@ -25,7 +25,7 @@ hp_status checkpoint_agree(const hp_checkpoint *c, hp_status mine, bool *speaker
 
 /* --- the folder --- */
 
-/* Held as long as the process lives. Where a file system has no locks, none is held. */
+/* The lock lasts until the process ends. File systems without locks go unprotected. */
 static hp_status lock_folder(hp_checkpoint *c, hp_error *err) {
     const char *path = hp_arena_printf(c->arena, "%s/lock", c->o.dir);
     c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -48,7 +48,7 @@ static hp_status refuse_older(hp_checkpoint *c, hp_error *err) {
                    c->o.dir, (long long)step[0]);
 }
 
-/* Rank 0 puts something there that the others must find. */
+/* Rank 0 writes a file that all other ranks must find. */
 static hp_status make_token(hp_checkpoint *c, const char *path, const char *text, hp_error *err) {
     HP_TRY(hp_disk_folder(&hp_disk, c->o.dir, err));
     HP_TRY(lock_folder(c, err));
@@ -87,7 +87,7 @@ static hp_status share_folder(hp_checkpoint *c, bool *speaker, hp_error *err) {
 
 /* --- the rank --- */
 
-/* Written to at once, so that want of memory is an error here and not in the middle of the run. */
+/* Writes to all pages at once, so that a lack of memory is an error now, not in the middle of the run. */
 static hp_status take_memory(hp_checkpoint *c, hp_error *err) {
     c->copy = malloc((size_t)c->bytes + 1);
     if (!c->copy)

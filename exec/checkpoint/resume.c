@@ -1,4 +1,4 @@
-/* resume.c - the newest checkpoint that is whole, and its state for the plan at hand. */
+/* resume.c - finds the newest complete checkpoint and loads its state for the current plan. */
 #include "exec/checkpoint/save_inside.h"
 #include "base/alloc.h"
 
@@ -9,7 +9,7 @@
 
 /* --- finding --- */
 
-/* Each rank looks at some of the files. */
+/* Ranks divide the files among themselves. */
 static hp_status check_one(hp_checkpoint *c, int64_t step, hp_error *err) {
     HP_TRY(hp_checkpoint_read(c->arena, c->o.dir, step, &c->stored, err));
     return hp_checkpoint_verify(c->arena, c->o.dir, &c->stored, c->o.comm->rank, c->o.comm->size, err);
@@ -42,7 +42,7 @@ static void say_found(const hp_checkpoint *c) {
             *notes ? "; " : "", notes);
 }
 
-/* Rank 0 alone knows the folder's list and the data. */
+/* Only rank 0 lists the folder and knows the data. */
 hp_status checkpoint_find(hp_checkpoint *c, bool *speaker, hp_error *err) {
     int64_t *step = NULL;
     int n = 0;
@@ -62,13 +62,14 @@ static bool same_layout(const hp_checkpoint *c) {
     return strcmp(c->stored.layout, c->o.run.layout) == 0;
 }
 
-/* Whose pieces become this one: its own rank's where the plan is the same and others' differ. */
+/* The rank whose saved pieces this piece comes from: itself under the same plan, for state that
+ * differs between ranks. */
 static int64_t source_of(const hp_checkpoint *c, const hp_state_piece *s) {
     const bool own = s->kind == HP_STATE_STATISTICS || s->kind == HP_STATE_CARRY || c->stored.local > 0;
     return same_layout(c) && own ? c->o.comm->rank : HP_SHARDS_ALL;
 }
 
-/* Statistics that others count, and what codecs carry in another plan, begin with zeros. */
+/* Statistics that another rank starts with, and codec state of another plan, begin as zeros. */
 static bool begins_empty(const hp_checkpoint *c, const hp_state_piece *s) {
     if (s->kind == HP_STATE_CARRY) return !same_layout(c);
     return s->kind == HP_STATE_STATISTICS && !(same_layout(c) ? s->home : s->start);
@@ -105,7 +106,7 @@ static hp_status load_pieces(const hp_checkpoint *c, const hp_shards *shards, hp
     return s;
 }
 
-/* What another plan cannot take over. */
+/* Reports what is lost because the plan changed. */
 static void say_lost(const hp_checkpoint *c) {
     bool carries = false;
     if (same_layout(c)) return;

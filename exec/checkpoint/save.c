@@ -1,4 +1,4 @@
-/* save.c - one save: copied, written by a thread, completed by rank 0 when all ranks have written. */
+/* save.c - one save: state copied, written by a thread, completed by rank 0 once all ranks have written. */
 #include "exec/checkpoint/save_inside.h"
 #include "base/alloc.h"
 
@@ -8,7 +8,7 @@
 
 /* --- threads --- */
 
-/* Without a thread it is done here: slower, but done. */
+/* If no thread can be started, the caller does the work itself: slower, but it gets done. */
 static void start(checkpoint_job *j, void *(*run)(void *), hp_checkpoint *c) {
     j->err = (hp_error){.code = HP_OK, .text = ""};
     j->status = HP_OK;
@@ -67,7 +67,7 @@ static hp_status copy_state(hp_checkpoint *c, hp_error *err) {
     return HP_OK;
 }
 
-/* The one before may not have been put down. */
+/* The previous save may still be unfinished. */
 void checkpoint_settle(hp_checkpoint *c) {
     hp_error why;
     if (checkpoint_join(&c->commit, &why) != HP_OK)
@@ -107,7 +107,7 @@ static hp_status wait_for_disk(const hp_checkpoint *c, hp_error *err) {
     return HP_OK;
 }
 
-/* The lengths of all files; returns the most chunks that one has. */
+/* Sets the lengths of all files; returns the largest number of chunks in one. */
 static int64_t make_files(hp_checkpoint *c, const double *bytes) {
     int64_t most = 0;
     c->cost.bytes = 0;
@@ -122,7 +122,7 @@ static int64_t make_files(hp_checkpoint *c, const double *bytes) {
     return most;
 }
 
-/* Every rank learns what all files hold, for rank 0 to write it down. */
+/* Sends the hashes of all files to every rank; rank 0 writes them down. */
 static hp_status share_chunks(hp_checkpoint *c, hp_error *err) {
     const int n = c->o.comm->size;
     double *bytes = hp_zeroed((size_t)n, sizeof *bytes);
@@ -144,7 +144,7 @@ static hp_status share_chunks(hp_checkpoint *c, hp_error *err) {
     return s;
 }
 
-/* One that is not whole is said, and is no reason to end a run. */
+/* A failed save is reported; it does not end the run. */
 static hp_status say_failed(hp_checkpoint *c, hp_status s, bool speaker, const hp_error *why, bool wait,
                             hp_error *err) {
     if (c->o.comm->rank == 0)

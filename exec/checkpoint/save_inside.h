@@ -1,5 +1,5 @@
-/* save_inside.h - what the files of checkpoints share: open.c (the folder), resume.c (reading), save.c (writing), save_schedule.c
- * (when). */
+/* save_inside.h - shared by the files about checkpoints: open.c (the folder), resume.c (reading), save.c
+ * (writing), save_schedule.c (when). */
 #ifndef HP_SAVE_INSIDE_H
 #define HP_SAVE_INSIDE_H
 
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-typedef struct checkpoint_job { /* something that a thread does to the disk */
+typedef struct checkpoint_job { /* disk work done by a thread */
     pthread_t thread;
     bool started;
     atomic_bool done;
@@ -21,16 +21,16 @@ struct hp_checkpoint {
     hp_arena *arena;
     hp_state_piece *piece;
     int n;
-    int64_t bytes;       /* of the pieces that are home */
-    unsigned char *copy; /* of them, while they are written */
-    int lock;            /* rank 0: the folder is this run's */
+    int64_t bytes;       /* size of the pieces that are home */
+    unsigned char *copy; /* copy of those pieces while they are written */
+    int lock;            /* rank 0: holds the lock of the folder */
     bool resumed;
     hp_manifest stored;
-    bool pending; /* a save has begun and is not complete: the same on all ranks */
+    bool pending; /* a save is under way; same on all ranks */
     hp_manifest now;
-    hp_chunks chunks; /* this rank's part of it */
+    hp_chunks chunks; /* hashes of this rank's file */
     checkpoint_job write, commit;
-    double saved_s; /* when the last save began */
+    double saved_s; /* time at which the last save began */
     hp_checkpoint_cost cost;
 };
 
@@ -41,7 +41,7 @@ enum { CHECKPOINT_LIMIT_S = 3600 };
 
 /* Every rank's value. */
 hp_status checkpoint_share(const hp_checkpoint *c, double value, double *all, hp_error *err);
-/* As hp_comm_agree, for what takes as long as a disk does. */
+/* As hp_comm_agree, with a time limit that suits disks. */
 hp_status checkpoint_agree(const hp_checkpoint *c, hp_status mine, bool *speaker, hp_error *err);
 
 /* --- resume.c --- */
@@ -50,15 +50,15 @@ hp_status checkpoint_find(hp_checkpoint *c, bool *speaker, hp_error *err);
 
 /* --- save.c --- */
 
-/* Copies the state and starts to write it. No save is pending. */
+/* Copies the state and starts to write it. No save may be pending. */
 hp_status checkpoint_begin(hp_checkpoint *c, const hp_checkpoint_now *now, hp_error *err);
 /* Has this rank written its part? */
 bool checkpoint_written(const hp_checkpoint *c);
-/* Waits for all parts and lets rank 0 complete the pending save. `wait`: until it has. */
+/* Lets rank 0 complete the pending save once all parts are written. `wait`: waits until then. */
 hp_status checkpoint_complete(hp_checkpoint *c, bool wait, hp_error *err);
-/* Waits until the last checkpoint is complete, and says why if it cannot be. */
+/* Waits until the last checkpoint is complete, or reports why it cannot be. */
 void checkpoint_settle(hp_checkpoint *c);
-/* Waits for a job's thread. */
+/* Waits for the thread of a job. */
 hp_status checkpoint_join(checkpoint_job *j, hp_error *err);
 
 #endif

@@ -1,10 +1,11 @@
-/* save_schedule.c - when a checkpoint is due, told by all ranks from the sum that ends a step. */
+/* save_schedule.c - decides when a save is due, from the sum that ends a step: the same
+ * answer on all ranks. */
 #include "exec/checkpoint/save_inside.h"
 
 #include "base/clock.h"
 
-/* Terms of the sum: up to 2^20 ranks have written; rank 0 says that it is time; up to 2^20 are told to leave. Whole numbers, so
- * that their sum is exact in any order. */
+/* Terms of the sum: WRITTEN from up to 2^20 ranks, DUE from rank 0, LEAVE from up to 2^20 ranks. They are
+ * whole numbers, so their sum is exact in any order. */
 static const int64_t WRITTEN = 1, DUE = INT64_C(1) << 21, LEAVE = INT64_C(1) << 22;
 
 double hp_checkpoint_ask(const hp_checkpoint *c) {
