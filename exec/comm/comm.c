@@ -15,7 +15,7 @@ static hp_status with_collectives(hp_status opened, hp_comm **comm) {
 }
 
 hp_status hp_comm_open(hp_comm **comm, hp_error *err) {
-    /* set by Open MPI's mpirun, PMIx and PMI launchers (srun) for each process they start */
+    /* set for each process by Open MPI's mpirun and by PMIx and PMI launchers (srun) */
     static const char *const SIGNS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof SIGNS / sizeof *SIGNS; i++)
         if (getenv(SIGNS[i])) return with_collectives(hp_comm_mpi_open(comm, err), comm);
@@ -58,7 +58,8 @@ hp_status hp_comm_share(hp_comm *comm, double value, double *all, const char *wh
     return hp_comm_share_within(comm, value, all, HP_COMM_SETUP_LIMIT_S, what, err);
 }
 
-/* As sums of whole numbers that double precision carries, all but one of them zero. */
+/* Sends the bytes as sums of whole numbers, which double precision holds exactly: all
+ * terms but one are zero. */
 hp_status hp_comm_share_bytes(hp_comm *comm, const void *mine, int64_t n, void *all, const char *what,
                               hp_error *err) {
     double *value = hp_zeroed((size_t)(n * comm->size) + 1, sizeof *value);
@@ -81,7 +82,7 @@ hp_status hp_comm_agree_within(hp_comm *comm, hp_status mine, bool *speaker, dou
     hp_error own = {.code = HP_OK, .text = ""};
     hp_status result = hp_comm_share_within(comm, (double)mine, all, limit_s, what, &own);
     *speaker = true;
-    if (result != HP_OK) { /* the exchange itself failed: an error of this rank weighs more */
+    if (result != HP_OK) { /* the exchange itself failed: an error of this rank takes precedence */
         if (mine == HP_OK && err) *err = own;
         free(all);
         return mine != HP_OK ? mine : result;

@@ -1,4 +1,4 @@
-/* comm_reduce.c - a loop for each type and reduction. */
+/* comm_reduce.c - one loop per type and reduction. */
 #include "exec/comm/comm_reduce.h"
 
 #include "exec/base/half.h"
@@ -7,8 +7,8 @@
 
 typedef void reduce_fn(void *dst, const void *src, int64_t n);
 
-/* Integers wrap around: they are added without a sign. Of two zeros the larger is the one without a sign, so that the
- * result does not depend on who is first. */
+/* Signed integers wrap around, so they are added as unsigned. +0 is larger than -0, so that the result does
+ * not depend on the order. */
 #define WRAP(type, a, b)      ((type)((uint64_t)(a) + (uint64_t)(b)))
 #define PLUS(type, a, b)      ((type)((a) + (b)))
 #define LESS(type, a, b)      ((a) < (b) ? (a) : (b))

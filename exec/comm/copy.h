@@ -1,10 +1,11 @@
-/* copy.h - copies from a peer's memory: work of the device where memory has streams, done at once where it has none. */
+/* copy.h - copies from a peer's memory: asynchronous where memory has streams, else synchronous. */
 #ifndef HP_COPY_H
 #define HP_COPY_H
 
 #include "exec/base/exec_memory.h"
 
-/* What a copy is waited for by; NULL of memory without streams. Made once, kept by *event. */
+/* Creates the event that signals a copy's completion, once; *event keeps it. NULL for
+ * memory without streams. */
 hp_status hp_copy_event(const hp_memory *m, hp_event **event, hp_error *err);
 void hp_copy_event_free(const hp_memory *m, hp_event *event);
 hp_status hp_copy_start(const hp_memory *m, void *to, const void *from, int64_t bytes, hp_event *event,

@@ -1,5 +1,5 @@
-/* mpi.c - messages over MPI, non-blocking, and the library's own collectives. MPI makes no progress in the background: all
- * progress is made inside test. */
+/* mpi.c - messages over MPI, non-blocking, and the library's own collectives. MPI makes no progress in the
+ * background: all progress is made inside test. */
 #include "exec/comm/comm.h"
 #include "base/alloc.h"
 #include "exec/comm/mpi_collectives.h"
@@ -22,21 +22,22 @@ typedef struct mpi_op {
     hp_mpi_collective whole;
 } mpi_op;
 
-/* The communicator of one group that calls the library's collectives. Two groups of the same ranks have one each, as
- * only the collectives of one group start in the same order everywhere; the groups of the next program reuse those of the last. */
+/* A group's communicator for the library's collectives. Each group needs its own, even with equal
+ * ranks: only collectives of one group start in the same order everywhere. The next program's groups
+ * reuse the communicators. */
 typedef struct mpi_group {
     MPI_Comm comm; /* MPI_COMM_NULL: one rank */
     int n, me, *rank;
-    bool used; /* by a group of the joined program */
+    bool used; /* in use by a group of the joined program */
 } mpi_group;
 
 typedef struct mpi_comm {
     hp_comm base;
     MPI_Comm p2p;
     int n_group;
-    mpi_group *group; /* 0: all ranks */
-    int32_t *
-        group_of; /* per group of the program: index into group, -1: not a member, or without such collectives */
+    mpi_group *group;  /* 0: all ranks */
+    int32_t *group_of; /* index into group per group of the program; -1: not a member, or calls
+                        * no such collectives */
     hp_mpi_types types;
     int n_op;
     mpi_op **op;
@@ -59,8 +60,7 @@ static hp_status collective_start(mpi_comm *c, mpi_op *op, const hp_comm_op *wha
     count_sent(
         c, what,
         (int64_t)(hp_collective_volume((hp_collective)what->what, c->group[at].n) * (double)what->count *
-                  hp_dtype_bytes(
-                      (hp_dtype)what->dtype))); /* what it sends if it is ideal: MPI does not say */
+                  hp_dtype_bytes((hp_dtype)what->dtype))); /* ideal bytes: MPI does not tell */
     return hp_mpi_collective_start(&op->whole, what, &c->types, comm, op->request, err);
 }
 
@@ -131,7 +131,7 @@ static int find_group(const mpi_comm *c, const int *rank, int n) {
     return -1;
 }
 
-/* Takes ownership of `rank`. Collective: over the ranks listed. */
+/* Takes ownership of `rank`. Collective: over the listed ranks. */
 static hp_status add_group(mpi_comm *c, int *rank, int n, int tag, hp_error *err) {
     c->group = hp_realloc(c->group, sizeof *c->group * (size_t)(c->n_group + 1));
     mpi_group *group = &c->group[c->n_group++];
@@ -148,7 +148,7 @@ static hp_status add_group(mpi_comm *c, int *rank, int n, int tag, hp_error *err
     return s;
 }
 
-/* Does any role, hence any member, call the library's collectives of the group? */
+/* Does any role, hence any member, call the library's collectives of this group? */
 static bool calls_library(const hp_program *p, int group) {
     for (int r = 0; r < p->n_role; r++)
         for (int q = 1; q < p->role[r].n_queue; q++) {
@@ -178,7 +178,7 @@ static hp_status join_group(mpi_comm *c, const hp_program *p, int group, hp_erro
     return HP_OK;
 }
 
-/* Groups are made in order, each by its members alone: no two groups can wait for each other. */
+/* Groups are created in order, each only by its members, so no two groups wait for each other. */
 static hp_status mpi_join(hp_comm *comm, const hp_program *p, hp_error *err) {
     mpi_comm *c = (mpi_comm *)comm;
     c->group_of = hp_realloc(c->group_of, sizeof *c->group_of * (size_t)p->n_group);
@@ -216,7 +216,7 @@ static const hp_comm_ops MPI = {.name = "mpi",
                                 .close = mpi_close,
                                 .abort = mpi_abort};
 
-/* hplan's collectives have tags of their own above those of programs. */
+/* Tags of hplan's own collectives lie above those of programs. */
 static hp_status check_tags(const mpi_comm *c, hp_error *err) {
     int *most = NULL, set = 0;
     MPI_Comm_get_attr(c->p2p, MPI_TAG_UB, &most, &set);
@@ -225,7 +225,7 @@ static hp_status check_tags(const mpi_comm *c, hp_error *err) {
                    2 * HP_COMM_TAGS - 1);
 }
 
-/* Open MPI's way to say, at run time, that a device's pointers may be sent and received. */
+/* Open MPI's run-time query for whether MPI accepts device pointers. */
 static bool reads_device(void) {
 #ifdef MPIX_CUDA_AWARE_SUPPORT
     return MPIX_Query_cuda_support() == 1;
@@ -241,7 +241,7 @@ hp_status hp_comm_mpi_open(hp_comm **comm, hp_error *err) {
         return hp_fail(err, HP_EUNAVAIL, "MPI does not start; see `hplan doctor`");
     hp_segments_tell(watch);
     mpi_comm *c = hp_zeroed(1, sizeof *c);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* inherited by the duplicates */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* duplicates inherit it */
     MPI_Comm_dup(MPI_COMM_WORLD, &c->p2p);
     c->base.ops = &MPI;
     c->base.reads_device = reads_device();

@@ -63,8 +63,8 @@ void hp_mpi_types_close(hp_mpi_types *t) {
     MPI_Type_free(&f16);
 }
 
-/* The library's own reduction where it does what plan/collectives defines: not of 16-bit floats, nor of NaNs, nor of bytes
- * (Open MPI 4.1.4's vector loops add them up to the largest value and no further). */
+/* The library's reduction where it matches plan/collectives. It does not for 16-bit floats, for NaNs, and for
+ * bytes: Open MPI 4.1.4's vector loops saturate at the largest value. */
 static MPI_Op op_of(const hp_mpi_types *t, const hp_comm_op *op) {
     const bool half = op->dtype == HP_BF16 || op->dtype == HP_F16,
                real = op->dtype == HP_F32 || op->dtype == HP_F64;
@@ -84,8 +84,8 @@ typedef struct call {
     MPI_Request *request;
     int64_t elem;
     unsigned char *data;
-    int *counts, *places;       /* of parts, or of what an all-to-all sends */
-    int *in_counts, *in_places; /* of what it receives */
+    int *counts, *places;       /* elements per part, or sent by an all-to-all */
+    int *in_counts, *in_places; /* received by an all-to-all */
 } call;
 
 static void parts(int *counts, int *places, int n, int64_t total, const int64_t *part, int stride) {
@@ -226,7 +226,7 @@ hp_status hp_mpi_collective_start(hp_mpi_collective *c, const hp_comm_op *op, co
     return calls[op->what](&k, err);
 }
 
-/* Divides an average where it is complete. */
+/* Divides the sum once it is complete. */
 static void average(const hp_mpi_collective *c) {
     const hp_blocks_of ends = hp_collective_infos[c->op.what].ends;
     const int64_t elem = hp_dtype_bytes((hp_dtype)c->op.dtype);

@@ -1,11 +1,12 @@
-/* own.c - collectives as the steps of plan/collectives over messages between pairs.
+/* own.c - collectives as the steps of plan/collectives, over messages between pairs.
  *
- * Why not a library's: it chooses the order of its additions, its scratch is as large as the message, and with 2 ranks of
- * a node MPI_Iallreduce took 2 to 5 times as long from 8 B to 32 MiB (Open MPI 4.1.4).
+ * Why not a library's? It chooses its order of additions, and needs scratch as large as the message.
+ * It is slower, too: MPI_Iallreduce between 2 ranks of a node took 2 to 5 times as long from 8 B to 32
+ * MiB (Open MPI 4.1.4).
  *
- * A collective's lanes go through its steps independently of each other. Some slots are in flight at a time, and slot s
- * takes the lanes s, s + slots, ... one after another: so messages of a slot match by their order, and its number is all
- * that a message's tag must tell beside the collective. */
+ * The lanes of a collective proceed independently. A few slots are in flight at a time; slot s handles
+ * lanes s, s + slots, ... in turn. So messages of a slot match by their order, and a tag needs only the
+ * collective and the slot. */
 #include "exec/comm/comm.h"
 #include "base/alloc.h"
 #include "exec/comm/comm_reduce.h"
@@ -13,27 +14,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SLOTS limits what one poll can move, as each step of a lane needs a poll on both sides (32 slices of 256 KiB), and the
- * scratch. CALLS: collectives of a group that may be in flight at once. Tags: a bit above those of programs, then
- * group, call, slot. */
+/* SLOTS limits the scratch, and what one poll can move: each step of a lane needs a poll on both sides (32
+ * slices of 256 KiB). CALLS: collectives of a group in flight at once. Tags: a bit above those of programs,
+ * then group, call, slot. */
 enum { SLOT_BITS = 5, CALL_BITS = 8, GROUP_BITS = 16, SLOTS = 1 << SLOT_BITS };
 _Static_assert(SLOT_BITS + CALL_BITS + GROUP_BITS <= 29, "tags fit into 30 bits");
 
 typedef struct own_slot {
     int32_t lane, step;
     hp_block_step at;
-    int send, recv; /* handles of the inner communicator; -1: none, or done */
-    bool held;      /* what arrives is in `in`, to be added or put into its places */
+    int send, recv; /* handles in the inner communicator; -1: none, or done */
+    bool held;      /* received data waits in `in`, to be added or copied into place */
     int64_t elems;  /* that arrive */
     unsigned char *in, *out;
 } own_slot;
 
 typedef struct own_group {
-    int32_t n, me, *rank; /* members as ranks of the world; n = 0: this rank is none */
+    int32_t n, me, *rank; /* members as ranks of the world; n = 0: this rank is not a member */
     int32_t calls;
 } own_group;
 
-/* Memory that is kept for the next collective: fresh pages cost more than most collectives. */
+/* Memory kept for the next collective: fresh pages cost more than most collectives. */
 typedef struct own_room {
     unsigned char *at;
     int64_t bytes;
@@ -44,12 +45,12 @@ typedef struct own_op {
     hp_comm_op op;
     hp_collective_plan plan;
     const own_group *group;
-    int32_t tag; /* of slot 0 */
+    int32_t tag; /* tag of slot 0 */
     int n_slot, n_active;
     own_slot slot[SLOTS];
     own_room scratch;
-    unsigned char *outgoing; /* all-to-all: what is sent */
-    own_room copied;         /* of it, a copy of its own */
+    unsigned char *outgoing; /* all-to-all: the data to send */
+    own_room copied;         /* backs `outgoing` where that is a copy */
     unsigned char token;     /* a barrier's data */
 } own_op;
 
@@ -57,7 +58,7 @@ typedef struct own_comm {
     hp_comm base;
     hp_comm *inner;
     int n_group;
-    own_group world, *group; /* group: of the joined program */
+    own_group world, *group; /* group: those of the joined program */
     int n_op;
     own_op **op;
 } own_comm;
@@ -68,7 +69,7 @@ static unsigned char *address_of(const own_op *o, const hp_piece *p) {
     return (p->outgoing ? o->outgoing : (unsigned char *)o->op.data) + p->offset * o->plan.data.elem_bytes;
 }
 
-/* The only run of a range; false: there are several, or none. */
+/* The range's single run; false: it has several, or none. */
 static bool single(const own_op *o, int32_t lane, const hp_block_range *r, hp_piece *p) {
     int32_t x = 0;
     hp_piece more;
@@ -113,8 +114,8 @@ static hp_status start(own_comm *c, const own_op *o, int slot, int kind, int mem
     return c->inner->ops->start(c->inner, &message, handle, err);
 }
 
-/* Data is received straight into its place, unless it is to be added, lies in several, or the same step sends what is
- * there. */
+/* Data is received directly into place, unless it is to be added, has several places, or the same
+ * step sends from there. */
 static bool in_place(const own_op *o, const own_slot *l, const hp_piece *out, hp_piece *in) {
     if (l->at.add || !single(o, l->lane, &l->at.recv, in)) return false;
     const bool apart = in->offset + in->count <= out->offset || out->offset + out->count <= in->offset;
@@ -138,7 +139,7 @@ static hp_status post(own_comm *c, own_op *o, int slot, hp_error *err) {
                  &l->send, err);
 }
 
-/* A member's message to itself. */
+/* Delivers a member's message to itself. */
 static void copy_blocks(const own_op *o, own_slot *l) {
     unsigned char *in = l->in;
     pack(o, l);
@@ -147,7 +148,7 @@ static void copy_blocks(const own_op *o, own_slot *l) {
     l->in = in;
 }
 
-/* The next step that has a message of this member; false: there is none, in any of the slot's lanes. */
+/* Finds the next step with a message of this member, over all lanes of the slot; false: none is left. */
 static bool next_step(const own_op *o, own_slot *l) {
     for (;; l->step++) {
         if (l->step >= o->plan.steps) {
@@ -164,7 +165,7 @@ static bool next_step(const own_op *o, own_slot *l) {
     }
 }
 
-/* Posts steps until one has messages under way; at the end the slot is no longer active. */
+/* Posts steps until one has messages under way. A slot whose lanes are finished becomes inactive. */
 static hp_status go_on(own_comm *c, own_op *o, int slot, hp_error *err) {
     own_slot *l = &o->slot[slot];
     for (l->send = l->recv = -1; next_step(o, l);) {
@@ -186,7 +187,7 @@ static hp_status settle(own_comm *c, int *handle, hp_error *err) {
     return HP_OK;
 }
 
-/* Goes on where the messages of a step have arrived: *moved. */
+/* Advances the slot if the messages of its step have arrived: *moved. */
 static hp_status test_slot(own_comm *c, own_op *o, int slot, bool *moved, hp_error *err) {
     own_slot *l = &o->slot[slot];
     if (l->lane >= o->plan.lanes) return HP_OK;
@@ -205,7 +206,7 @@ static int64_t more(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* The most bytes that a step of a lane holds of what arrives, or packs of what it sends. */
+/* Largest number of bytes that a step buffers on arrival (*in) or packs to send (*out). */
 static void most_bytes(const own_op *o, int64_t *in, int64_t *out) {
     const hp_collective_plan *p = &o->plan;
     *in = *out = 0;
@@ -228,14 +229,15 @@ static hp_status make_room(own_room *r, int64_t bytes, hp_error *err) {
     return hp_fail(err, HP_EIO, "out of memory: %lld bytes for a collective", (long long)bytes);
 }
 
-/* The elements that a member has at the beginning, or at the end. */
+/* Range of elements that a member has at the beginning, or at the end. */
 static hp_piece blocks_of(const own_op *o, hp_blocks_of which) {
     if (which == HP_BLOCKS_OWN) return hp_collective_block(&o->plan, o->plan.member);
     const bool none = which == HP_BLOCKS_ROOT && o->plan.member != o->plan.c.root;
     return (hp_piece){.count = none ? 0 : o->plan.data.count};
 }
 
-/* What the member contributes goes to its place; of an all-to-all in place, which would write over it, to a copy. */
+/* Copies the member's contribution into place. An in-place all-to-all would overwrite it,
+ * so it gets a copy. */
 static hp_status bring_in(own_op *o, hp_error *err) {
     const int64_t elem = o->plan.data.elem_bytes;
     const void *from = o->op.source;

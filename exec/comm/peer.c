@@ -1,22 +1,22 @@
-/* peer.c - messages between ranks of one node, copied from the sender's memory into the receiver's: by the receiver's
- * device, or by the receiver itself where the memory is the host's.
+/* peer.c - messages between ranks of one node, copied from the sender's memory into the receiver's by the
+ * receiver's device, or by the receiver itself in host memory.
  *
- * Each rank has one allocation, so one handle per rank, exchanged once, gives its peers access to all its
- * messages (peers.c). A message takes three steps: the sender, whose data is ready, sends a note with its
- * address; the receiver, whose buffer is free, copies and acknowledges when the copy is complete; the
- * acknowledgement, a note as well, tells the sender that its buffer is free again. Notes go through queues in
- * shared memory (notes.c), as a copy within the host can be shorter than the smallest message of MPI.
+ * Each rank has one allocation. Its handle, exchanged once, gives peers access to all its messages (peers.c).
+ * A message takes three steps. The sender, whose data is ready, sends a note with the address. The receiver,
+ * whose buffer is free, copies and acknowledges when the copy is complete. The acknowledgement, also a note,
+ * tells the sender that its buffer is free again. Notes go through queues in shared memory (notes.c), as a
+ * copy within the host can be shorter than the smallest message of MPI.
  *
- * Which pairs and which messages go this way both ends know. Of these a note tells two kinds that need no
- * acknowledgement: a few bytes of host memory come with the note, and data that is not in the sender's allocation
- * comes by the inner communicator. A queue keeps notes in order, so messages match in
- * order, by (peer, tag): a note that has no receive yet is kept, a receive without a note waits.
+ * Both ends know which pairs and messages go this way. Two kinds of note need no acknowledgement: one that
+ * contains a few bytes of host memory, and one that announces data outside the sender's allocation, which the
+ * inner communicator carries. A queue keeps notes in order, so messages match in order, by (peer, tag). A
+ * note without a receive is kept; a receive without a note waits.
  *
- * No deadlock is added: a note waits for its data and for room, which the other rank makes whenever it tests an
- * operation with this one; a copy starts as soon as it is submitted (the data is ready, the buffer is free,
- * and no earlier work of the copy stream waits for another rank); an acknowledgement waits for the copy and for
- * room. A send completes only after its receive was started, which the rules of messages allow: programs are
- * checked for it. */
+ * No deadlock is added. A note waits for its data and for room, which the other rank makes whenever it tests
+ * an operation with this one. A copy starts as soon as it is submitted: the data is ready, the buffer is
+ * free, and no earlier work of the copy stream waits for another rank. An acknowledgement waits for the copy
+ * and for room. A send completes only after its receive has started; message-passing rules allow that, and
+ * programs are checked for it. */
 #include "exec/comm/copy.h"
 #include "base/alloc.h"
 #include "exec/comm/peers.h"
@@ -24,15 +24,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MESSAGES tags from MESSAGE_TAG on are above all channels of programs (a few per stage) and below the end of what comm.h
- * leaves to programs. Messages by the inner communicator have them in turn, so that one matches whenever its receive
- * starts: an earlier one to the same rank may still wait for its own. */
+/* MESSAGES tags from MESSAGE_TAG on lie above all channels of programs (a few per stage) and below the end of
+ * what comm.h leaves to programs. Messages through the inner communicator use them in turn: an earlier
+ * message to the same rank may still be waiting, so each needs a tag of its own. */
 enum { MESSAGE_TAG = 1 << 28, MESSAGES = 1 << 20 };
-enum { ACK = -1 /* tag of an acknowledgement's note */ };
-enum { INNER = -1, WITHIN = -2 }; /* offset of data that comes by inner, and in the note */
+enum { ACK = -1 /* tag of an acknowledgement */ };
+enum { INNER = -1, WITHIN = -2 }; /* offset: data follows by the inner communicator, or is within the note */
 
 typedef enum peer_state {
-    PEER_INNER,    /* by the inner communicator */
+    PEER_INNER,    /* under way in the inner communicator */
     PEER_UNSENT,   /* sender: waits for room for its note */
     PEER_SENT,     /* sender: waits for the acknowledgement */
     PEER_EXPECTED, /* receiver: waits for the note */
@@ -48,14 +48,14 @@ typedef struct peer_op {
     hp_comm_op op;
     hp_note note;
     hp_event *event; /* after the copy */
-    int next;        /* in its list; -1: last */
+    int next;        /* next operation in its list; -1: last */
 } peer_op;
 
-typedef struct peer_list { /* of operations, as they were started; -1: empty */
+typedef struct peer_list { /* indices of operations in the order of starts; -1: empty */
     int first, last;
 } peer_list;
 
-typedef struct peer_link { /* what goes on with one peer */
+typedef struct peer_link { /* state of the traffic with one peer */
     peer_list unsent;      /* sends */
     peer_list expected;    /* receives */
     int n_early, early_room;
@@ -68,9 +68,9 @@ typedef struct peer_comm {
     hp_comm *inner;
     const hp_memory *memory;
     const unsigned char *arena;
-    int64_t bytes;     /* of the arena */
-    int64_t own_bytes; /* that the handshake sent */
-    int64_t copied;    /* that peers copied from this rank's memory */
+    int64_t bytes;     /* size of the arena */
+    int64_t own_bytes; /* sent by the handshake */
+    int64_t copied;    /* copied by peers from this rank's memory */
     hp_peers peers;
     peer_link *link; /* by rank */
     int n_op;
@@ -92,7 +92,7 @@ static void append(peer_comm *c, peer_list *list, int op) {
     list->last = op;
 }
 
-/* Removes the first operation of that tag; -1: there is none. */
+/* Removes the first operation with that tag; -1: there is none. */
 static int remove_tag(peer_comm *c, peer_list *list, int32_t tag) {
     int before = -1, op = list->first;
     for (; op >= 0 && c->op[op].op.tag != tag; op = c->op[op].next) before = op;
@@ -124,7 +124,7 @@ static bool remove_early(peer_link *l, int32_t tag, hp_note *note) {
 
 /* --- notes --- */
 
-/* A message that its note announces, but does not hold the address of. */
+/* Starts a message that its note only announces. */
 static hp_status start_inner(peer_comm *c, peer_op *op, hp_error *err) {
     hp_comm_op what = op->op;
     what.tag = MESSAGE_TAG + op->note.op;
@@ -164,7 +164,7 @@ static hp_status exchange_notes(peer_comm *c, int peer, hp_error *err) {
     return put_notes(c, peer, err);
 }
 
-/* --- steps of an operation: `advanced` tells whether it got to its next state --- */
+/* --- steps of an operation; `advanced`: it reached its next state --- */
 
 static hp_status finish(peer_comm *c, peer_op *op, bool *advanced, hp_error *err) {
     HP_TRY(c->inner->ops->test(c->inner, op->handle, advanced, err));
@@ -198,7 +198,7 @@ static hp_status acknowledge(peer_comm *c, peer_op *op, bool *advanced, hp_error
     return HP_OK;
 }
 
-/* The other states end by a note. */
+/* Operations in other states advance by a note. */
 static hp_status (*const steps[PEER_DONE + 1])(peer_comm *, peer_op *, bool *advanced, hp_error *) = {
     [PEER_INNER] = finish, [PEER_NOTED] = receive, [PEER_COPYING] = acknowledge};
 
@@ -218,7 +218,7 @@ static int find_op(peer_comm *c) {
     return c->n_op++;
 }
 
-/* What both ends know. */
+/* Does this message go directly? Both ends come to the same answer. */
 static bool is_direct(const peer_comm *c, const hp_comm_op *op) {
     const bool message = op->kind == HP_COMM_SEND || op->kind == HP_COMM_RECV;
     return message && !op->order && (op->device || op->backend == HP_BACKEND_SHM) &&
@@ -239,7 +239,7 @@ static hp_note note_of(const peer_comm *c, int handle) {
     return note;
 }
 
-/* What goes by the inner communicator that counts. */
+/* Counts messages that the inner communicator carries. */
 static void count_sent(peer_comm *c, const peer_op *op) {
     c->copied += op->note.bytes;
     if (op->op.sent) *op->op.sent += op->note.bytes;
@@ -296,8 +296,8 @@ static bool peer_ordered(const hp_comm *comm, int backend) {
     return inner->ops->ordered && inner->ops->ordered(inner, backend);
 }
 
-/* The caller frees its memory next, which no peer may still have mapped: after the agreement all ranks have
- * closed their mappings. If it fails, a rank is gone and the job ends. */
+/* The caller frees its memory next, which no peer may still map. After this agreement all ranks have closed
+ * their mappings. If it fails, a rank is gone and the job ends. */
 static void peer_close(hp_comm *comm) {
     peer_comm *c = (peer_comm *)comm;
     hp_error ignored;

@@ -1,10 +1,10 @@
 /* peers.c - the handshake that finds which ranks of the node can read each other's memory.
  *
- * A mapping that opens may still deliver wrong bytes: with some PCIe switches with access control, and in some
- * virtual machines, copies between devices succeed and bring other data. So each pair makes a trial: every
- * rank writes a pattern of its own to the start of its memory; its peers copy it to theirs, as they will copy
- * messages, and compare. The memory's contents are restored once all have tried. A failure before or in the
- * trial only means that the pair uses another route. */
+ * A mapping may open and still deliver wrong bytes: some PCIe switches with access control, and some
+ * virtual machines, corrupt copies between devices without an error. So each pair makes a trial. Every
+ * rank writes a pattern of its own to the start of its memory; its peers copy and compare it, by the
+ * route of messages. The contents are restored once all have tried. A failure before or in the trial only
+ * means that the pair uses another route. */
 #include "exec/comm/peers.h"
 
 #include "exec/base/shared.h"
@@ -27,15 +27,15 @@ enum {
 typedef struct peer_card {
     uint64_t node;
     hp_memory_name name, inbox;
-    int64_t bytes; /* of the pattern */
+    int64_t bytes; /* size of the pattern */
     bool named;    /* false: its memory cannot be mapped */
 } peer_card;
 
 typedef struct handshake {
     hp_comm *comm;
     const hp_memory *memory;
-    unsigned char *arena; /* the pattern, then room for a peer's */
-    int64_t bytes;        /* of either */
+    unsigned char *arena; /* the pattern, then room for a peer's pattern */
+    int64_t bytes;        /* size of each */
     hp_peers *peers;
     const peer_card *card;
     hp_event *event; /* after a copy */
@@ -45,8 +45,8 @@ typedef struct handshake {
 
 /* --- the trial --- */
 
-/* The pattern depends on the handle, which differs between processes: one left by an earlier process does not
- * pass. */
+/* The pattern depends on the handle, which is unique to a process, so a stale pattern of an
+ * earlier process fails. */
 static void make_pattern(const peer_card *card, int rank, int64_t bytes, unsigned char *out) {
     const uint64_t seed = hp_hash64(card->name.bytes, sizeof card->name.bytes, (uint64_t)rank);
     for (int64_t i = 0; i < bytes; i++) out[i] = (unsigned char)hp_rng_below(seed, 0, (uint64_t)i, 256);
@@ -74,7 +74,7 @@ static bool wait_for_copy(const handshake *h, bool *late) {
     return false;
 }
 
-/* There is no fallback from a copy that never completes: it blocks the stream of all messages. */
+/* A copy that never completes has no fallback: it blocks the stream of all messages. */
 static hp_status try_copy(const handshake *h, int rank, const unsigned char *at, bool *right, hp_error *err) {
     const peer_card *card = &h->card[rank];
     const int64_t bytes = card->bytes < h->bytes ? card->bytes : h->bytes;
@@ -95,7 +95,7 @@ static hp_status try_copy(const handshake *h, int rank, const unsigned char *at,
 
 /* --- pairs --- */
 
-/* Exchanges one byte. All ranks go through their peers in the same order: no two pairs wait for each other. */
+/* Exchanges one byte. All ranks visit their peers in the same order, so no two pairs wait for each other. */
 static hp_status exchange_byte(hp_comm *comm, int peer, unsigned char mine, unsigned char *theirs,
                                hp_error *err) {
     const hp_comm_op send = {
@@ -114,7 +114,7 @@ static hp_note_slot *queue_from(hp_note_slot *inbox, int rank) {
     return inbox + (int64_t)rank * HP_NOTE_SLOTS;
 }
 
-/* Pages of queues that nobody uses are never touched. */
+/* Unused queues cost nothing: their pages are never touched. */
 static bool make_inbox(const handshake *h, peer_card *mine) {
     void *at;
     hp_error why;
@@ -151,7 +151,7 @@ static bool map_peer(const handshake *h, int rank, hp_peer *p) {
     return open_inbox(h, rank, p);
 }
 
-/* Maps what is a peer's if that works in both directions. */
+/* Maps a peer's memory and inbox if that works in both directions. */
 static hp_status open_peer(const handshake *h, int rank, hp_error *err) {
     hp_peer *p = &h->peers->peer[rank];
     bool right = false;
@@ -162,7 +162,8 @@ static hp_status open_peer(const handshake *h, int rank, hp_error *err) {
     return s;
 }
 
-/* The cards arrive after all patterns are written; after exchanging verdicts both ranks of a pair have read. */
+/* Cards arrive after all patterns are written. After the exchange of verdicts both ranks of a pair
+ * have finished reading. */
 static hp_status open_all(handshake *h, peer_card *card, hp_error *err) {
     peer_card mine = {.node = hp_node_id(), .bytes = h->bytes};
     mine.named = make_inbox(h, &mine) && write_pattern(h, &mine);

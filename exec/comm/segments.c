@@ -1,7 +1,9 @@
-/* segments.c - ranks of a node share files in /dev/shm, {vader,sm}_segment.HOST.UID.JOB.RANK (Open MPI, opal/mca/btl/vader). Ranks remove
- * them in MPI_Finalize, and the node's daemon when ranks die; when the daemon is killed, or loses its way to mpirun, nobody does. So
- * the first rank of every node has a process that sees it end, by a pipe, however it ends, and that then removes what no
- * process has mapped any more. */
+/* segments.c - removes Open MPI's shared memory files after a crash.
+ *
+ * Ranks of a node share files in /dev/shm, {vader,sm}_segment.HOST.UID.JOB.RANK (Open MPI,
+ * opal/mca/btl/vader). Ranks remove them in MPI_Finalize, and the node's daemon does when ranks die. If the
+ * daemon is killed, or loses its connection to mpirun, nobody does. So the first rank of every node starts a
+ * process that detects its end through a pipe and then removes whatever no process maps any more. */
 #define _GNU_SOURCE
 #include "exec/comm/segments.h"
 
@@ -21,7 +23,8 @@
 
 static const char FOLDER[] = "/dev/shm";
 
-/* Ranks die within the deadline of the first that notices, and its 10 s: what is still mapped after so long is left. */
+/* Other ranks exit within the deadline of the first that notices, plus its 10 s. What is still mapped after
+ * this time is left. */
 static const double PATIENCE_S = 60;
 
 /* Copies the first mapping of `pid` that begins with `prefix`. */
@@ -76,7 +79,8 @@ static void clear(const char *prefix) {
     }
 }
 
-/* Out of reach of what ends the rank's process group; without its output, for whose end a launcher waits. */
+/* Leaves the process group, whose end would end this process too, and closes the outputs, which a
+ * launcher waits for. */
 static void leave_rank(int keep) {
     const int most = (int)sysconf(_SC_OPEN_MAX), null = open("/dev/null", O_RDWR | O_CLOEXEC);
     setsid();
@@ -128,6 +132,6 @@ void hp_segments_tell(int watch) {
         found = find_mapping("self", prefix, path, sizeof path);
     }
     if (watch < 0 || !found) return;
-    const size_t n = (size_t)(strrchr(path, '.') - path) + 1; /* of all ranks */
+    const size_t n = (size_t)(strrchr(path, '.') - path) + 1; /* prefix of all ranks' files */
     if (write(watch, path, n) != (ssize_t)n) close(watch);
 }

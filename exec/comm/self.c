@@ -1,4 +1,4 @@
-/* self.c - the communicator of a single process: a sum over one rank is its own data. */
+/* self.c - the communicator of a single process: a sum over one rank is that rank's data. */
 #include "exec/comm/comm.h"
 #include "base/alloc.h"
 

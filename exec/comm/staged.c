@@ -1,9 +1,9 @@
-/* staged.c - messages of device memory over a communicator that reads host memory alone: each goes through
- * page-locked memory, copied out before it is sent and copied in after it was received.
+/* staged.c - messages of device memory over a communicator that reads only host memory. Each goes through
+ * page-locked memory: copied out before it is sent, copied in after it is received.
  *
  * The inner communicator matches operations by the order in which they begin, so they begin in the order in
- * which they were started: one whose data is not yet copied out holds back those after it. Copies run in that
- * order as well, on their one stream. */
+ * which they were started. An operation whose data is not yet copied out holds back those after it. Copies
+ * run in that order as well, on a single stream. */
 #include "exec/comm/comm.h"
 #include "base/alloc.h"
 
@@ -19,14 +19,14 @@ typedef struct staged_op {
     void *host;
     int64_t room;
     hp_event *event;
-    int next; /* the next to begin; -1: none */
+    int next; /* the next one to begin; -1: none */
 } staged_op;
 
 typedef struct staged_comm {
     hp_comm base;
     hp_comm *inner;
     const hp_memory *memory;
-    int64_t straight;      /* bytes of device memory that the inner communicator was given */
+    int64_t straight;      /* bytes of device memory passed directly to the inner communicator */
     int n_op, first, last; /* first, last: queue of operations that have not begun; -1: empty */
     staged_op *op;
 } staged_comm;
@@ -35,7 +35,7 @@ static int64_t bytes_of(const hp_comm_op *op) {
     return op->count * hp_dtype_bytes((hp_dtype)op->dtype);
 }
 
-/* Page-locked memory: the data, and behind it a collective's source. */
+/* Page-locked memory holds the data, followed by a collective's source. */
 enum { ALIGN = 64 };
 
 static int64_t source_at(const hp_comm_op *op) {
@@ -69,7 +69,7 @@ static hp_status find_op(staged_comm *c, const hp_comm_op *what, bool direct, in
     op->next = -1;
     if (direct) return HP_OK;
     if (!op->event)
-        HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event, err)); /* empty messages as well */
+        HP_TRY(c->memory->ops->streams->event_new(c->memory, &op->event, err)); /* even if empty */
     if (op->room >= bytes) return HP_OK;
     HP_TRY(c->memory->ops->streams->host_new(c->memory, bytes, &op->host, err));
     op->room = bytes;
@@ -95,7 +95,7 @@ static hp_status copy(const staged_comm *c, const staged_op *op, void *to, const
     return c->memory->ops->streams->copy(c->memory, HP_STREAM_COPY, to, from, bytes, &order, err);
 }
 
-/* What the rank sends, or contributes. */
+/* Copies out what the rank sends or contributes. */
 static hp_status copy_out(const staged_comm *c, staged_op *op, hp_error *err) {
     const hp_comm_op *o = &op->op;
     op->state = STAGE_COPY_OUT;
@@ -113,7 +113,7 @@ static hp_status copied(const staged_comm *c, const staged_op *op, bool *yes, hp
     return c->memory->ops->streams->query(c->memory, op->event, yes, err);
 }
 
-/* Begins all operations whose turn it is and whose data is ready. */
+/* Begins all operations whose turn has come and whose data is ready. */
 static hp_status begin_waiting(staged_comm *c, hp_error *err) {
     while (c->first >= 0) {
         staged_op *op = &c->op[c->first];
@@ -162,7 +162,7 @@ static hp_status staged_start(hp_comm *comm, const hp_comm_op *what, int *handle
     if (what->device && reads && !ordered && what->kind == HP_COMM_SEND) c->straight += bytes_of(what);
     HP_TRY(find_op(c, what, direct, handle, err));
     staged_op *op = &c->op[*handle];
-    if (what->order) return begin(c, op, err); /* its order is the device's */
+    if (what->order) return begin(c, op, err); /* the device orders it */
     op->state = STAGE_MOVING;
     if (!direct && what->kind != HP_COMM_RECV) HP_TRY(copy_out(c, op, err));
     append(c, *handle);
