@@ -1,6 +1,6 @@
 # build.cmake - libhplan-cuda.so, which hplan-exec loads where it runs on a GPU (exec/device/device_plugin.h).
 
-# cuDNN and cuBLASLt, apart: their plans can be checked without a GPU
+# cuDNN and cuBLASLt are a separate library: their plans can be checked without a GPU
 file(GLOB dnn_sources CONFIGURE_DEPENDS exec/cuda/dnn/*.c)
 add_library(hp_dnn_check OBJECT exec/cuda/dnn/dnn_check.cu)
 target_link_libraries(hp_dnn_check PRIVATE view_exec_cuda_dnn hp_lib_plan CUDA::cudart)
@@ -15,13 +15,13 @@ add_library(hplan-cuda MODULE ${cuda_sources})
 set_target_properties(hplan-cuda PROPERTIES LINKER_LANGUAGE C CUDA_STANDARD 17 CUDA_VISIBILITY_PRESET hidden)
 target_link_libraries(hplan-cuda PRIVATE view_exec_cuda hp_dnn hp_lib_exec hp_lib_traces hp_lib_plan ${NCCL_LIBRARY} CUDA::cudart)
 target_link_options(hplan-cuda PRIVATE -Wl,--exclude-libs,ALL)
-if(NOT HPLAN_SANITIZE AND NOT HPLAN_FUZZ) # clang's sanitizers are in the program alone
+if(NOT HPLAN_SANITIZE AND NOT HPLAN_FUZZ) # clang's sanitizers are only in the program
   target_link_options(hplan-cuda PRIVATE -Wl,--no-undefined)
 endif()
-# products and sums are rounded as they are written: where they may be fused, kernels say so
+# products and sums are rounded as written; kernels fuse explicitly
 target_compile_options(hplan-cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;-Xcompiler=-Wall,-Wextra;$<$<BOOL:${HPLAN_WERROR}>:--Werror=all-warnings>>)
-# where no GPU is, that kernels compile is all that there is to test: optimising them takes five times as long
+# without a GPU, tests only compile the kernels: optimising them takes five times as long
 if(HP_CUDA_CHECK)
   foreach(target hplan-cuda hp_dnn_check)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcicc=-O1;-Xptxas=-O1>)

@@ -1,4 +1,4 @@
-/* cuda_device.c - a GPU as a device: prepares a launch per task, enqueues them. */
+/* cuda_device.c - a GPU as a device: prepares one launch per task and enqueues them. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
@@ -46,7 +46,7 @@ static hp_status prepare_all(hp_device *d, const tables *of, hp_error *err) {
 static hp_status open_step(hp_device *d, hp_error *err) {
     HP_CUDA(cudaMalloc((void **)&d->step, sizeof *d->step));
     HP_CUDA(cudaHostAlloc((void **)&d->host_step, sizeof *d->host_step, cudaHostAllocPortable));
-    *d->host_step = (hp_cuda_step){.step = -1}; /* of no step */
+    *d->host_step = (hp_cuda_step){.step = -1}; /* belongs to no step */
     return HP_OK;
 }
 
@@ -93,8 +93,8 @@ static hp_status open_inference(const hp_device_config *config, hp_device **devi
 
 /* --- running --- */
 
-/* The step before is over when this one begins (exec/interp/exec_interp.h): the page-locked copy is free again. It holds
- * what the GPU was given last. */
+/* The previous step is over when this one begins (exec/interp/exec_interp.h), so the page-locked copy is free
+ * again. It holds what the GPU was given last. */
 static hp_status cuda_begin(hp_device *d, const hp_step *step, hp_error *err) {
     const hp_cuda_step s = {.step = step->step,
                             .replica = step->replica,
@@ -126,7 +126,7 @@ static char *export_choices(const hp_device *d) {
     return hp_dnn_choices_export(d->dnn);
 }
 
-/* Launches have the plans that their layers were given at first: those stay, with other engines. */
+/* Existing launches keep their plans; only the engines inside change. */
 static hp_status import_choices(hp_device *d, const char *text, hp_error *err) {
     return hp_dnn_choices_import(d->dnn, text, err);
 }

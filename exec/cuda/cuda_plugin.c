@@ -1,4 +1,4 @@
-/* cuda_plugin.c - the door of the GPU's part: everything else in this library is hidden. */
+/* cuda_plugin.c - the only symbols that the GPU library exports; everything else in it is hidden. */
 #include "exec/cuda/nccl/nccl.h"
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "exec/cuda/facts.h"
@@ -7,7 +7,7 @@
 #include <cudnn.h>
 #include <nccl.h>
 
-/* "2 x NVIDIA H200", or why there is none. */
+/* "2 x NVIDIA H200", or why there is no GPU. */
 static const char *gpus(char *out, size_t n) {
     hp_cuda *c = NULL;
     hp_error why = {.code = HP_OK, .text = ""};

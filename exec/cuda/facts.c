@@ -1,11 +1,10 @@
-/* facts.c - what kind of GPU this is, for those who plan for it: clocks times widths, as data sheets have it.
- */
+/* facts.c - a GPU's figures for planning: clocks times widths, as in data sheets. */
 #include "exec/cuda/facts.h"
 
 #include "exec/cuda/runtime/cuda.h"
 
-/* Multiply-adds of float32 that a multiprocessor begins in a cycle (CUDA C++ Programming Guide, "Arithmetic
- * Instructions"); the first row at or below the capability holds. */
+/* float32 multiply-adds per cycle and multiprocessor (CUDA C++ Programming Guide, "Arithmetic Instructions");
+ * the first row at or below the capability applies. */
 static const struct {
     int major, minor, lanes;
 } LANES[] = {{9, 0, 128}, {8, 6, 128}, {8, 0, 64}, {7, 0, 64}, {6, 1, 128}, {6, 0, 64}};
@@ -17,7 +16,7 @@ static int lanes_of(const hp_gpu_facts *f) {
     return 0;
 }
 
-/* 0: it does not say. */
+/* 0: the driver does not tell. */
 static double attribute(enum cudaDeviceAttr which, int gpu) {
     int value = 0;
     if (cudaDeviceGetAttribute(&value, which, gpu) == cudaSuccess) return value;
@@ -32,7 +31,7 @@ static hp_status ask(const hp_cuda *c, hp_gpu_facts *f, hp_error *err) {
                         .memory_bytes = (int64_t)c->properties.totalGlobalMem};
     snprintf(f->name, sizeof f->name, "%.127s", c->properties.name);
     HP_CUDA(cudaGetDeviceCount(&f->count));
-    /* kHz; both edges of the memory's clock, widths in bits */
+    /* kHz; memory transfers on both clock edges; widths in bits */
     const double core_hz = 1e3 * attribute(cudaDevAttrClockRate, c->id),
                  memory_hz = 1e3 * attribute(cudaDevAttrMemoryClockRate, c->id);
     f->flops_per_s = 2.0 * lanes_of(f) * f->processors * core_hz;

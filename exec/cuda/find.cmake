@@ -1,5 +1,5 @@
-# find.cmake - is there what the GPU part is built with: nvcc, the CUDA runtime, cuBLASLt, cuDNN, NCCL? Sets
-# HPLAN_HAVE_CUDA, CUDNN_LIBRARY, NCCL_LIBRARY. No driver and no GPU is needed.
+# find.cmake - finds what the GPU part is built with: nvcc, the CUDA runtime, cuBLASLt, cuDNN, NCCL. Sets
+# HPLAN_HAVE_CUDA, CUDNN_LIBRARY, NCCL_LIBRARY. Needs neither a driver nor a GPU.
 if(HP_WITH_CUDA STREQUAL "OFF")
   return()
 endif()

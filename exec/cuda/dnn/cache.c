@@ -1,6 +1,6 @@
-/* cache.c - choices kept from run to run in the user's cache, a file per GPU model and version of cuDNN:
- * what one run has timed, all ranks of the next one use. Written after every new choice, so that a run that
- * is killed loses none. */
+/* cache.c - chosen engines, kept in the user's cache: one file per GPU model and cuDNN version. All
+ * ranks of the next run use what one run has timed. Written after every new choice, so that a
+ * killed run loses none. */
 #include "exec/cuda/dnn/engine.h"
 #include "base/hash.h"
 
@@ -32,7 +32,7 @@ static void make_folder(const char *path) {
     }
 }
 
-/* The user's own alone: a plan of cuDNN's has code in it, and /tmp is everybody's. */
+/* Only the user's own file is trusted: a cuDNN plan contains code, and anybody can write to /tmp. */
 static bool is_ours(int fd) {
     struct stat is;
     return fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid() &&
@@ -59,7 +59,7 @@ void hp_dnn_cache_put(const char *path, const json_t *o) {
 
 /* --- choices --- */
 
-/* Those that the file has; none where there is no file yet, or a damaged one, which is written anew. */
+/* Choices in the file; none if there is no file or it is damaged, in which case it is rewritten. */
 static json_t *choices_there(const hp_dnn *d, const char *path) {
     json_t *o = hp_dnn_cache_get(path), *there = o ? hp_dnn_choices_of(d, o) : json_object();
     json_decref(o);
@@ -74,8 +74,9 @@ void hp_dnn_cache_read(hp_dnn *d) {
     json_decref(there);
 }
 
-/* What another rank has written meanwhile stays there, so that the next run's agree, and is taken where there
- * is no choice yet. Two that write at one moment may lose one's: it is written again after its next choice. */
+/* Keeps choices that another rank has written meanwhile, so that the next run's ranks agree, and
+ * adopts them where this rank has none. Two simultaneous writes may lose one rank's choices; its next
+ * write restores them. */
 void hp_dnn_cache_write(hp_dnn *d) {
     char path[HP_DNN_PATH];
     hp_dnn_cache_path(d, ".json", path, sizeof path);

@@ -1,4 +1,4 @@
-/* dnn.c - plans of convolutions: the pieces of an operation, each with its engine. */
+/* dnn.c - plans of convolutions: the pieces of an operation, each with an engine. */
 #include "exec/cuda/dnn/engine.h"
 #include "exec/cuda/dnn/strips.h"
 #include "networks/graph/acts.h"
@@ -130,7 +130,7 @@ static bool fuses(const hp_dnn_conv *c) {
     return c->kind == HP_DNN_FORWARD && (c->bias || c->add || c->act != HP_ACT_NONE);
 }
 
-/* The convolution without what follows it. */
+/* The convolution without its epilogue. */
 static hp_dnn_conv alone(hp_dnn_conv c) {
     c.bias = c.add = false;
     c.act = HP_ACT_NONE;
@@ -160,8 +160,9 @@ static bool generic(const hp_dnn_plan *p) {
     return false;
 }
 
-/* Found by the heuristic of what works at all: with what follows a strict float32 convolution fused, a fiftieth of the
- * speed of the convolution alone (cuDNN 9.19 on an H100: engine 8, bias, sum and ReLU, 0.6 to 0.8 Tflop/s). */
+/* Only the fallback heuristic names it. With the epilogue of a strict float32 convolution fused, such an
+ * engine runs at a fiftieth of the speed of the convolution alone. Measured with cuDNN 9.19 on an H100:
+ * engine 8 with bias, sum and ReLU, 0.6 to 0.8 Tflop/s. */
 static bool last_resort(const hp_dnn_plan *p) {
     for (int i = 0; i < p->n; i++)
         if (p->part[i].engine->last_resort) return true;
@@ -180,10 +181,10 @@ static void take_parts(hp_dnn_plan *p, hp_dnn_plan *from) {
     p->workspace = from->workspace;
 }
 
-/* Engines that copy whole tensors into their workspace fit smaller pieces, and are worth more than the
- * generic one, which copies nothing. */
+/* Cuts the convolution into smaller pieces until engines fit that copy whole tensors into their workspace:
+ * they are still faster than the generic engine, which copies nothing. */
 static hp_status find_fitting(hp_dnn_plan *p, const hp_dnn_conv *c, hp_error *err) {
-    enum { LEAST_ELEMENTS = 1 << 20 }; /* of a piece: smaller ones would leave a GPU idle */
+    enum { LEAST_ELEMENTS = 1 << 20 }; /* elements of a piece: smaller ones would leave a GPU idle */
     const int64_t all = most_elements(c);
     hp_status s = find_engines(p, c, HP_DNN_MOST_ELEMENTS, err);
     for (int64_t k = 2; (s != HP_OK || generic(p)) && all / k >= LEAST_ELEMENTS; k *= 2) {
@@ -200,13 +201,12 @@ static hp_status find_fitting(hp_dnn_plan *p, const hp_dnn_conv *c, hp_error *er
     return s;
 }
 
-/* Is a plan of the convolution alone better than one with all that follows? With a sum among that, but for the
- * generic engine, always. */
+/* Is the unfused plan better than the fused one? If the epilogue has a sum: always, unless it is generic. */
 static bool is_better(const hp_dnn_plan *unfused, const hp_dnn_conv *asked) {
     return asked->add ? !generic(unfused) : !last_resort(unfused);
 }
 
-/* The convolution alone, where that is better than what there is of it with all that follows. */
+/* Uses the convolution alone where that beats the plan with the epilogue fused, or there is none. */
 static hp_status find_alone(hp_dnn_plan *p, hp_status with, hp_error *err) {
     const hp_dnn_conv plain = alone(p->asked);
     hp_dnn_plan unfused = {.d = p->d, .cap = p->cap};
@@ -349,7 +349,7 @@ static void *moved(void *at, int64_t elements, int32_t dtype) {
     return at ? (unsigned char *)at + elements * hp_dtype_bytes((hp_dtype)dtype) : NULL;
 }
 
-/* What no input's gradient comes to. */
+/* Zeroes the gradient of inputs that no window reads. */
 static hp_status clear(const hp_dnn_plan *p, void *dx, hp_error *err) {
     const hp_dnn_conv *c = &p->asked;
     const int64_t bytes = c->n * hp_dnn_x_sample(c) * hp_dtype_bytes((hp_dtype)c->dtype);

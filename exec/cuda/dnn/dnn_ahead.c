@@ -1,7 +1,7 @@
-/* dnn_ahead.c - candidates for one operation whose kernels cuDNN compiles, a second of CPU each, compiled
- * beside each other. A handle may be one thread's at a time: each has its own, and what it built comes back
- * as text, of which the asker's handle makes the plan. What has no text is built again, where it was asked
- * for. Source: cuDNN's developer guide, thread safety; the samples of its front end share graphs this way. */
+/* dnn_ahead.c - compiles an operation's candidate kernels, a second of CPU each, in parallel. Only one thread
+ * at a time may use a cuDNN handle, so each thread has its own. It returns its plan as text, and the caller's
+ * handle makes the plan from that. Without a text the caller builds the plan again. Source: cuDNN's developer
+ * guide, thread safety; the samples of its front end share graphs this way. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "exec/cuda/dnn/engine.h"
 
@@ -25,8 +25,8 @@ static bool is_kept(const hp_dnn *d, const hp_dnn_engine *e) {
     return is;
 }
 
-/* Of a configuration of its own: one that a plan was built of is good for no second one (cuDNN 9.19: its
- * kernel then does not compile). */
+/* Builds from a fresh configuration: one that was already used for a plan does not work again (cuDNN 9.19:
+ * its kernel then does not compile). */
 static char *built(const hp_dnn *d, cudnnBackendDescriptor_t graph, const hp_dnn_engine *of) {
     hp_dnn_owner o = {0};
     hp_dnn_engine e = {.compiled = true};
@@ -49,7 +49,7 @@ static void *work(void *of) {
     return NULL;
 }
 
-/* Those that this rank may use. */
+/* Number of cores that this rank may use. */
 static int cores(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;

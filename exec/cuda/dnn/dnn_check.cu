@@ -1,14 +1,15 @@
-/* dnn_check.cu - drawn elements of a convolution's result, each summed up by a block in float64. */
+/* dnn_check.cu - randomly drawn elements of a convolution's result, each summed by one block in float64. */
 #include "exec/cuda/dnn/dnn_check.h"
 #include "exec/cuda/runtime/cuda_elements.h"
 #include "networks/graph/acts.h"
 
 enum { PLACES = 256, LEAST_PLACES = 16, ACROSS = 128 };
-static const int64_t MOST_TERMS = INT64_C(1) << 30; /* of all places: milliseconds */
+static const int64_t MOST_TERMS = INT64_C(1) << 30; /* terms of all drawn elements: takes milliseconds */
 
 /* --- operands --- */
 
-/* The finaliser of splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
+/* The finaliser of splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
+ * generators", 2014. */
 static __device__ inline uint64_t mixed(uint64_t v) {
     v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u;
     v = (v ^ v >> 27) * 0x94d049bb133111ebu;
@@ -24,10 +25,10 @@ template <typename T> static __global__ void draw(T *to, int64_t n, int32_t oper
     for (int64_t i = thread_index(); i < n; i += all_threads()) round_to(&to[i], drawn(operand, i));
 }
 
-/* --- what an element comes to --- */
+/* --- the expected value of an element --- */
 
 typedef struct Sum {
-    double value, size; /* of the terms, of their magnitudes */
+    double value, size; /* sum of the terms, and of their magnitudes */
     int64_t terms;
 } Sum;
 
@@ -52,7 +53,7 @@ static __device__ inline float w_at(const hp_dnn_conv &c, int32_t out, int32_t r
     return drawn(HP_DNN_DRAW_W, (((int64_t)out * c.kh + r) * c.kw + s) * (c.ic / c.groups) + in);
 }
 
-/* Splits i = (rest, last of `by`). */
+/* Splits i = (quotient, remainder) by `by`; returns the remainder. */
 static __device__ inline int32_t take(int64_t &i, int32_t by) {
     const int64_t rest = i / by, last = i - rest * by;
     i = rest;
@@ -104,7 +105,7 @@ static __device__ Sum wgrad_sum(const hp_dnn_conv &c, int64_t at) {
     return sum;
 }
 
-/* What follows the sum of a forward convolution. */
+/* Applies a forward convolution's epilogue to the sum. */
 static __device__ double followed(const hp_dnn_conv &c, double v, int64_t at) {
     if (c.bias) v += (double)drawn(HP_DNN_DRAW_BIAS, at % c.oc);
     if (c.add) v += (double)drawn(HP_DNN_DRAW_Z, at);
@@ -114,14 +115,14 @@ static __device__ double followed(const hp_dnn_conv &c, double v, int64_t at) {
 
 /* --- the check --- */
 
-/* Where element i of a dense map lies. */
+/* Offset of element i of a dense map. */
 static __device__ inline int64_t place(const hp_dnn_conv &c, int64_t i) {
     if (c.kind != HP_DNN_DGRAD || !c.x_row) return i;
     const int64_t row = (int64_t)c.iw * c.ic, y = i / row, n = y / c.ih;
     return n * c.x_sample + (y - n * c.ih) * c.x_row + (i - y * row);
 }
 
-/* rounding: of a number of the type; sums of exact terms have it once. */
+/* rounding: relative, of the type; a sum of exact terms is rounded once. */
 static __device__ bool is_near(const hp_dnn_conv &c, const Sum &sum, int64_t at, int64_t lies, double have,
                                double rounding) {
     double want = sum.value;
@@ -152,7 +153,7 @@ static __global__ void check(hp_dnn_conv c, const T *result, int64_t n, double r
         sum.size += size[i];
         sum.terms += terms[i];
     }
-    /* what no term comes to is not the engine's to write */
+    /* an engine need not write elements that get no terms */
     const int64_t lies = place(c, at);
     if (c.kind == HP_DNN_DGRAD && sum.terms == 0) return;
     if (!is_near(c, sum, at, lies, (double)real(result[lies]), rounding)) atomicAdd(wrong, 1);

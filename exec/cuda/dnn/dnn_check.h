@@ -1,9 +1,9 @@
-/* dnn_check.h - does an engine compute the operation it was asked for? Operands of small multiples of 1/4, whose
- * products and sums are exact in every type, and some hundred drawn elements of the result beside sums in
- * float64.
+/* dnn_check.h - checks that an engine computes what it should. Operands are small multiples of 1/4, whose
+ * products and sums are exact in every type. A few hundred random elements of the result are compared
+ * with sums in float64.
  *
- * An engine is not believed: on an H100, cuDNN 9.19 finishes plans for gradients of grouped filters, and runs
- * them without an error, that leave part of the result unwritten. */
+ * Engines cannot be trusted: on an H100, cuDNN 9.19 finalises plans for gradients of grouped filters, and
+ * runs them without an error, that leave part of the result unwritten. */
 #ifndef HP_DNN_CHECK_H
 #define HP_DNN_CHECK_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Operands, by the number that draws their elements. */
+/* Operands, numbered by the seed of their elements. */
 typedef enum hp_dnn_drawn {
     HP_DNN_DRAW_X,
     HP_DNN_DRAW_W,
@@ -22,12 +22,12 @@ typedef enum hp_dnn_drawn {
     HP_DNN_DRAW_BIAS
 } hp_dnn_drawn;
 
-/* Fills n elements with multiples of 1/4 between -1 and 1, a pure function of the operand and the place. */
+/* Fills n elements with multiples of 1/4 between -1 and 1, a pure function of operand and index. */
 cudaError_t hp_dnn_draw(void *to, int32_t dtype, int64_t n, hp_dnn_drawn operand, cudaStream_t s);
 
-/* Counts into *wrong (on the device) the drawn elements of the result of `c` that are not what operands filled by
- * hp_dnn_draw come to, within the rounding of the type: y; of gradients x or w, which with c->add held what
- * hp_dnn_draw puts there. A NaN is wrong. */
+/* Counts into *wrong (on the device) the drawn elements that deviate by more than the type's rounding from
+ * the result for operands filled by hp_dnn_draw. Checks y, or gradient x or w, which with c->add initially
+ * held what hp_dnn_draw writes there. A NaN is wrong. */
 cudaError_t hp_dnn_check(const hp_dnn_conv *c, const hp_dnn_data *data, int32_t *wrong, cudaStream_t s);
 
 #ifdef __cplusplus

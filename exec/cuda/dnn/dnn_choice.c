@@ -1,5 +1,4 @@
-/* dnn_choice.c - chosen engines as JSON: a number, and its knobs by their numbers in cudnnBackendKnobType_t.
- */
+/* dnn_choice.c - chosen engines as JSON: an index, and knobs numbered by cudnnBackendKnobType_t. */
 #include "exec/cuda/dnn/engine.h"
 
 #include <stdlib.h>
@@ -104,7 +103,7 @@ static bool is_choice(const json_t *v) {
     return true;
 }
 
-/* NULL engines: of another GPU or another cuDNN. */
+/* *engines = NULL: the document is for another GPU or another cuDNN. */
 static hp_status read_document(const hp_dnn *d, const json_t *o, const char *of, json_t **all,
                                hp_error *err) {
     json_t *engines = json_object_get(o, "engines"), *value;
@@ -167,7 +166,7 @@ static bool is_in_use(const hp_dnn *d, const char *key, const json_t *choice) {
     return true;
 }
 
-/* Those that no rank has told of before. */
+/* Choices that no rank has announced before. */
 static json_t *fresh_of(hp_dnn *d, json_t *engines) {
     json_t *fresh = json_object(), *choice;
     const char *key;

@@ -1,4 +1,4 @@
-/* dnn_graph.c - descriptors of cuDNN's graph API, and convolutions in its words. */
+/* dnn_graph.c - descriptors of cuDNN's graph API, and convolutions expressed in it. */
 #include "exec/cuda/dnn/dnn_graph.h"
 
 #include "networks/graph/acts.h"
@@ -68,14 +68,14 @@ void hp_dnn_release(hp_dnn_owner *o) {
 
 /* --- tensors --- */
 
-enum { ALIGNMENT = 16 };                              /* of buffers, more than any kernel of cuDNN asks for */
-static const cudnnDataType_t SUMS = CUDNN_DATA_FLOAT; /* what products are added up in */
+enum { ALIGNMENT = 16 };                              /* bytes; larger than any cuDNN kernel asks for */
+static const cudnnDataType_t SUMS = CUDNN_DATA_FLOAT; /* type in which products are added up */
 
 static cudnnDataType_t type_of(int32_t dtype) {
     return dtype == HP_BF16 ? CUDNN_DATA_BFLOAT16 : dtype == HP_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
-/* Names its sizes (n, c, h, w); lies as (n, h, w, c). */
+/* Dimensions are named (n, c, h, w), the layout is (n, h, w, c). */
 static cudnnBackendDescriptor_t part(hp_dnn_owner *o, int64_t uid, cudnnDataType_t type, const int64_t dim[4],
                                      const int64_t stride[4], int64_t alignment, bool inner) {
     const cudnnBackendDescriptor_t d = hp_dnn_make(o, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -124,7 +124,7 @@ static cudnnBackendDescriptor_t window(hp_dnn_owner *o, const hp_dnn_conv *c) {
     return d;
 }
 
-/* The names of one convolution operation's attributes, by hp_dnn_kind. */
+/* Attribute names of the convolution operations, by hp_dnn_kind. */
 static const struct {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t window, x, w, y, alpha, beta;
@@ -166,7 +166,7 @@ static cudnnBackendDescriptor_t convolution(hp_dnn_owner *o, const hp_dnn_conv *
     return d;
 }
 
-/* y = mode(x, b); b NULL where mode takes one operand. upper: of a clamp, 0 = none. */
+/* y = mode(x, b); b: NULL for unary modes. upper: bound of a clamp, 0 = none. */
 static cudnnBackendDescriptor_t pointwise(hp_dnn_owner *o, cudnnPointwiseMode_t mode,
                                           cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
                                           cudnnBackendDescriptor_t y, double upper) {
@@ -188,10 +188,10 @@ static cudnnBackendDescriptor_t pointwise(hp_dnn_owner *o, cudnnPointwiseMode_t 
 
 enum { MOST_OPERATIONS = 4, FIRST_INNER = 16 };
 
-typedef struct chain { /* operations one after another */
+typedef struct chain { /* a sequence of operations */
     hp_dnn_owner *o;
     const hp_dnn_conv *c;
-    cudnnBackendDescriptor_t op[MOST_OPERATIONS], last; /* last: the tensor that they end in */
+    cudnnBackendDescriptor_t op[MOST_OPERATIONS], last; /* last: the tensor in which they end */
     int n, left;                                        /* operations to come */
 } chain;
 

@@ -1,17 +1,18 @@
-/* dnn_layer.h - a layer's task as the convolution that cuDNN is asked for. */
+/* dnn_layer.h - a layer's task as a cuDNN convolution. */
 #ifndef HP_DNN_LAYER_H
 #define HP_DNN_LAYER_H
 
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "exec/cuda/dnn/dnn.h"
 
-/* Rows or columns of padding after the last window; negative: inputs there that no window reads. */
+/* Rows or columns of padding after the last window; negative: trailing inputs that no window reads. */
 static inline int32_t hp_dnn_behind(int out, int stride, int kernel, int dilation, int before, int in) {
     return (out - 1) * stride + (kernel - 1) * dilation + 1 - before - in;
 }
 
-/* A transposed convolution is one from its output to its input: forward that one's data gradient, backward
- * its forward pass. op: of the task. dtype, bias, add and act are the caller's. */
+/* A transposed convolution maps its output to its input: its forward pass is that convolution's
+ * data gradient, its backward pass the forward convolution. op: the task's. The caller sets dtype,
+ * bias, add and act. */
 static inline hp_dnn_conv hp_dnn_conv_of(const hp_device *d, const hp_bound *b, int op) {
     static const hp_dnn_kind kinds[2][HP_TASK_OPS] = {
         {[HP_TASK_FWD] = HP_DNN_FORWARD, [HP_TASK_BWD] = HP_DNN_DGRAD, [HP_TASK_BWDW] = HP_DNN_WGRAD},

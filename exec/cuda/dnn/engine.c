@@ -1,14 +1,14 @@
-/* engine.c - cuDNN's engines for an operation: named by its heuristics, refused by what they do to
- * numbers. */
+/* engine.c - cuDNN's engines for an operation: named by its heuristics, filtered by their
+ * numerical behaviour. */
 #include "exec/cuda/dnn/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what is asked of an engine --- */
+/* --- what is required of an engine --- */
 
-/* Refused whatever the math: sums that depend on the order of atomics, sums in half precision, inputs rounded
- * to less than their dtype, and transforms whose intermediate numbers lose bits. */
+/* Always refused: sums that depend on the order of atomics, sums in half precision, inputs rounded to less
+ * than their dtype, and transforms whose intermediate values lose bits. */
 static const cudnnBackendNumericalNote_t NEVER[] = {
     CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,    CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
     CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, CUDNN_NUMERICAL_NOTE_FFT,
@@ -27,7 +27,7 @@ static bool has(const facts *f, cudnnBackendNumericalNote_t note) {
 static bool exact_enough(const hp_dnn_conv *c, const facts *f) {
     for (size_t i = 0; i < sizeof NEVER / sizeof *NEVER; i++)
         if (has(f, NEVER[i])) return false;
-    /* float32 on tensor cores is TF32 */
+    /* float32 on tensor cores means TF32 */
     return c->dtype != HP_F32 || c->math == HP_DNN_TF32 || !has(f, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
 }
 
@@ -56,7 +56,8 @@ static facts facts_of(cudnnBackendDescriptor_t config) {
 
 /* --- an operation's engines --- */
 
-/* MOST_COMPILED: a second of CPU each, and all that heuristics name first for a fused operation. */
+/* MOST_COMPILED: compiling takes a second of CPU each; for a fused operation heuristics name only
+ * such engines first. */
 enum { MOST_TIMED = 8, MOST_COMPILED = 3, MOST_NAMED = 256 };
 
 typedef struct search {
@@ -66,8 +67,8 @@ typedef struct search {
     int wanted, n;
     int compiled; /* built */
     hp_dnn_engine *found[MOST_TIMED];
-    int named, inexact, large, unsupported; /* engines, and of these those refused */
-    hp_dnn_owner last;                      /* why the last unsupported one was */
+    int named, inexact, large, unsupported; /* number of engines, and of those refused, by reason */
+    hp_dnn_owner last;                      /* why the last unsupported one failed */
 } search;
 
 void hp_dnn_engine_free(hp_dnn_engine *e) {
@@ -100,8 +101,8 @@ static void finish_plan(hp_dnn_engine *e) {
         e->workspace = size_of(e->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
 }
 
-/* Without a GPU, kernels compiled at run time are believed to exist, or compiled and then not loaded: an
- * error of the driver at the end is success. */
+/* Without a GPU, kernels compiled at run time are assumed to exist, or compiled but not loaded: a driver
+ * error at the end then counts as success. */
 void hp_dnn_engine_build(const hp_dnn *d, hp_dnn_engine *e, cudnnBackendDescriptor_t config) {
     hp_dnn_owner *o = &e->own;
     begin_plan(d, e);
@@ -137,7 +138,7 @@ static bool refuse(search *s, hp_dnn_engine *e) {
     return broken || large;
 }
 
-/* NULL: it may not be used. fallback: the heuristic of last resorts names it. */
+/* NULL: the engine must not be used. fallback: named by the fallback heuristic. */
 static hp_dnn_engine *candidate(search *s, cudnnBackendDescriptor_t config, bool fallback) {
     const facts f = facts_of(config);
     s->named++;
@@ -157,8 +158,8 @@ static hp_dnn_engine *candidate(search *s, cudnnBackendDescriptor_t config, bool
     return e;
 }
 
-/* Adds the engine if its plan can be made, and keeps the configuration beside the plan then, as NVIDIA's
- * front end does. */
+/* Adds the engine if its plan can be made, and then keeps the configuration beside the plan, as
+ * NVIDIA's front end does. */
 static void settle(search *s, hp_dnn_engine *e, hp_dnn_owner *of, cudnnBackendDescriptor_t config) {
     const bool recalls = e->compiled && (s->d->cuda || e->text);
     if (!recalls || !hp_dnn_engine_recall(s->d, e)) hp_dnn_engine_build(s->d, e, config);
@@ -199,12 +200,12 @@ static void ask(named *h, const hp_dnn *d, cudnnBackendDescriptor_t graph) {
     cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &got, NULL);
     h->n = got < MOST_NAMED ? got : MOST_NAMED;
     for (int64_t i = 0; i < h->n; i++) h->config[i] = hp_dnn_make(o, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    if (h->n) /* writes through its argument, whatever is const there */
+    if (h->n) /* writes through its argument despite the const */
         cudnnBackendGetAttribute(e, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, h->n, &got,
                                  (void *)h->config);
 }
 
-/* Generic: engine 0, which computes anything, slowly. */
+/* GENERIC: engine 0, which computes anything, slowly. */
 typedef enum sort { READY, COMPILED, GENERIC } sort;
 
 static sort sort_of(cudnnBackendDescriptor_t config) {
@@ -218,8 +219,7 @@ static bool enough(const search *s, sort of) {
     return s->n >= s->wanted;
 }
 
-/* How many more may be compiled at a time: as many as will be timed, or where none so far is any good again
- * as many. */
+/* Number of engines to compile next: as many as will be timed; if none has worked so far, as many again. */
 static int batch(const search *s) {
     const int rest = MOST_COMPILED - s->compiled, n = rest > 0 ? rest : MOST_COMPILED;
     return n < s->wanted - s->n ? n : s->wanted - s->n;
@@ -287,7 +287,7 @@ static hp_status none(const search *s, const char *key, hp_error *err) {
                    text);
 }
 
-/* best -1: none of them. chosen: by the choices. */
+/* best -1: no engine. chosen: taken from the choices. */
 static void keep(hp_dnn *d, search *s, int best, bool chosen, hp_dnn_engine **engine) {
     for (int i = 0; i < s->n; i++)
         if (i != best) hp_dnn_engine_free(s->found[i]);

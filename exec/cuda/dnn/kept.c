@@ -1,7 +1,7 @@
-/* kept.c - plans whose kernels cuDNN compiled, kept as its JSON in the user's cache: such a plan takes
- * 0.7 to 1.8 s of CPU to build and 1 to 3 ms to make from its 70 to 110 kB of text, which hold the kernel
- * (cuDNN 9.19, timed with a stand-in for the driver's loader). A file each, so that a new
- * one costs no more than itself. */
+/* kept.c - plans with kernels that cuDNN compiled, kept as its JSON in the user's cache. Such a plan takes
+ * 0.7 to 1.8 s of CPU to build, but only 1 to 3 ms to make from its text of 70 to 110 kB, which contains the
+ * kernel. Measured with cuDNN 9.19 and a stand-in for the driver's loader. Each has its own file, so that a
+ * new one costs only its own size. */
 #include "exec/cuda/dnn/engine.h"
 #include "base/hash.h"
 
@@ -41,8 +41,7 @@ char *hp_dnn_plan_text(cudnnBackendDescriptor_t plan) {
     return NULL;
 }
 
-/* Names all that the plan depends on. cuDNN need not be trusted with what a disk made of its text: there is a
- * sum of it. */
+/* Names everything that the plan depends on. A checksum keeps corrupted text away from cuDNN. */
 static json_t *document(const hp_dnn *d, const hp_dnn_engine *e, const char *plan) {
     return json_pack("{s:s, s:I, s:s, s:O, s:I, s:s}", "gpu", d->gpu, "cudnn", (json_int_t)cudnnGetVersion(),
                      "key", e->key, "choice", e->choice, "sum", (json_int_t)hash_of(plan, 0), "plan", plan);
@@ -64,7 +63,7 @@ char *hp_dnn_kept_text(const hp_dnn *d, const hp_dnn_engine *e) {
 
 typedef struct shelf {
     int64_t bytes, oldest_s;
-    char oldest[HP_DNN_PATH]; /* of that time; "": there is none */
+    char oldest[HP_DNN_PATH]; /* name of the file with that time; "": none */
 } shelf;
 
 static void count(shelf *s, const char *path) {
@@ -92,7 +91,7 @@ static shelf look(const char *folder) {
     return s;
 }
 
-/* The oldest go first, whatever GPU they are of. */
+/* Removes the oldest files first, whatever their GPU. */
 static void make_room(const char *path, int64_t most) {
     char folder[HP_DNN_PATH];
     snprintf(folder, sizeof folder, "%s", path);

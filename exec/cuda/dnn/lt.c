@@ -1,4 +1,5 @@
-/* lt.c - products of dense layers. cuBLASLt's matrices are column-major: a row-major (r, c) is its (c, r). */
+/* lt.c - matrix products of dense layers. cuBLASLt is column-major: a row-major (r, c)
+ * matrix is its (c, r). */
 #include "exec/cuda/dnn/lt.h"
 
 #include <cublasLt.h>
@@ -60,7 +61,7 @@ static cudaDataType_t type_of(int32_t dtype) {
     return dtype == HP_BF16 ? CUDA_R_16BF : dtype == HP_F16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
-/* Row-major; the column-major transpose is what cuBLASLt is told. */
+/* Describes a row-major matrix to cuBLASLt as its column-major transpose. */
 static hp_status matrix(int32_t dtype, int64_t rows, int64_t columns, cublasLtMatrixLayout_t *out,
                         hp_error *err) {
     LT(cublasLtMatrixLayoutCreate(out, type_of(dtype), (uint64_t)columns, (uint64_t)rows, columns));
@@ -84,7 +85,8 @@ static hp_status describe(hp_lt_plan *p, bool transpose_a, bool transpose_b, hp_
     return p->p.bias ? set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &bias, sizeof bias, err) : HP_OK;
 }
 
-/* Column-major: y^T (n, m) = w x^T (w^T x^T where inputs are first), dx^T (k, m) = w^T dy^T, dw^T (k, n) = x^T dy. */
+/* Column-major: y^T (n, m) = w x^T (w^T x^T where inputs are first), dx^T (k, m) = w^T dy^T,
+ * dw^T (k, n) = x^T dy. */
 static hp_status express(hp_lt_plan *l, hp_error *err) {
     const hp_lt_product *p = &l->p;
     const bool forward = p->kind == HP_LT_FORWARD, wgrad = p->kind == HP_LT_WGRAD, swapped = p->inputs_first;
@@ -95,7 +97,7 @@ static hp_status express(hp_lt_plan *l, hp_error *err) {
     return matrix(p->result, wgrad ? p->n : p->m, forward ? p->n : p->k, &l->c, err);
 }
 
-/* Buffers of the arena begin at multiples of 64 bytes; cuBLASLt counts on 256 unless it is told. */
+/* The arena aligns buffers to 64 bytes; cuBLASLt assumes 256 unless told otherwise. */
 static hp_status wish_alignment(cublasLtMatmulPreference_t wish, hp_error *err) {
     static const cublasLtMatmulPreferenceAttributes_t OPERANDS[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -108,7 +110,7 @@ static hp_status wish_alignment(cublasLtMatmulPreference_t wish, hp_error *err) 
 
 static hp_status ask(hp_lt_plan *p, cublasLtMatmulPreference_t wish, int64_t workspace, hp_error *err) {
     const size_t most = (size_t)workspace;
-    const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* parts of a sum stay float32 */
+    const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* partial sums stay float32 */
     cublasLtMatmulHeuristicResult_t found;
     int n = 0;
     HP_TRY(wish_alignment(wish, err));

@@ -1,4 +1,4 @@
-/* strips.c - convolutions cut into samples or strips of rows. */
+/* strips.c - convolutions split into samples or strips of rows. */
 #include "exec/cuda/dnn/strips.h"
 
 #include <stdlib.h>
@@ -20,13 +20,13 @@ static bool agree(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t be
     return in > 0 && out > 0 && before >= 0 && room >= 0 && room / stride + 1 == out;
 }
 
-/* Addresses inside a tensor are aligned to what their offset leaves. */
+/* Reduces the guaranteed alignment to what the offset leaves. */
 static void align(hp_dnn_piece *p) {
     const int64_t bytes = hp_dtype_bytes((hp_dtype)p->conv.dtype);
     while ((p->x_at * bytes | p->y_at * bytes) % p->conv.alignment) p->conv.alignment /= 2;
 }
 
-/* Rows or columns that are cut away: all in front; at the end, cuDNN ignores less than a stride. */
+/* Rows or columns to crop: all unread ones in front; at the end, cuDNN itself ignores less than a stride. */
 typedef struct margin {
     int32_t top, left, bottom, right;
 } margin;
@@ -47,7 +47,7 @@ bool hp_dnn_leaves(const hp_dnn_conv *c) {
     return c->kind == HP_DNN_DGRAD && !c->add && is_some(&m);
 }
 
-/* What is left of one sample's rows is dense. */
+/* Crops unread inputs. Cropping only rows of a single sample leaves it dense, so the strides stay 0. */
 static void crop(hp_dnn_piece *p) {
     hp_dnn_conv *c = &p->conv;
     const margin m = margin_of(c);
@@ -115,7 +115,7 @@ static void rows(const hp_dnn_piece *sample, int32_t x0, int32_t x1, int32_t y0,
     align(p);
 }
 
-/* Outputs [lo, hi) of equal shares, and the inputs they read. */
+/* Outputs [lo, hi) of equal shares, and the inputs that they read. */
 static void output_strip(const hp_dnn_piece *sample, int k, int count, hp_dnn_piece *p) {
     const hp_dnn_conv *c = &sample->conv;
     const int32_t lo = hp_split_at(c->oh, count, k), hi = hp_split_at(c->oh, count, k + 1);
@@ -124,7 +124,8 @@ static void output_strip(const hp_dnn_piece *sample, int k, int count, hp_dnn_pi
     rows(sample, positive(first), end < c->ih ? end : c->ih, lo, hi, p);
 }
 
-/* Inputs from where a window may begin, so that no strip begins with rows that its first output skips. */
+/* Cuts the input only where a window may begin, so that no strip starts with rows that its
+ * first output skips. */
 static int32_t input_bound(const hp_dnn_conv *c, int k, int count) {
     if (k == 0 || k == count) return k ? c->ih : 0;
     const int32_t at = hp_split_at(c->ih, count, k) + c->pad_top;
@@ -157,7 +158,7 @@ static bool fits(const hp_dnn_piece *p, int64_t limit) {
     return p->conv.ih > 0 && p->conv.oh > 0 && sample_elements(&p->conv) <= limit;
 }
 
-/* The smallest number of strips that all fit; 0: not even rows do. */
+/* Smallest number of strips such that all fit; 0: even single rows do not. */
 static int strips_of(const hp_dnn_piece *sample, int64_t limit) {
     const int32_t most = sample->conv.kind == HP_DNN_DGRAD ? sample->conv.ih : sample->conv.oh;
     for (int count = 1; count <= most; count++) {

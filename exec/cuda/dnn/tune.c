@@ -1,11 +1,11 @@
-/* tune.c - engines tried and timed on the GPU, in memory that is had for the while. */
+/* tune.c - engines tried and timed on the GPU, in memory allocated only meanwhile. */
 #include "exec/cuda/dnn/dnn_check.h"
 #include "exec/cuda/dnn/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* POISON: NaN in every type, of what an engine is to write, or may not read. */
+/* POISON makes NaN in every type: fills results before a run, and what an engine must not read. */
 enum { BUFFERS = 7, REPEATS = 3, POISON = 0xff };
 
 typedef struct trial {
@@ -24,7 +24,7 @@ static int64_t most_workspace(hp_dnn_engine *const *engine, int n) {
 
 static bool have(void **at, int64_t bytes) {
     if (cudaMalloc(at, (size_t)(bytes > 0 ? bytes : 1)) == cudaSuccess) return true;
-    cudaGetLastError(); /* too little memory is an answer */
+    cudaGetLastError(); /* too little memory is an expected answer */
     return false;
 }
 
@@ -62,7 +62,7 @@ static hp_status once(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const hp_
     return HP_OK;
 }
 
-/* The least of a few runs; what was checked has run once. */
+/* The shortest of a few runs. The check has warmed the engine up. */
 static hp_status time_of(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const hp_dnn_engine *e,
                          float *least, hp_error *err) {
     for (int i = 0; i < REPEATS; i++) {
@@ -75,7 +75,7 @@ static hp_status time_of(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const 
 
 /* --- what it computes --- */
 
-/* Operands; and a result of NaNs, unless it is added to. */
+/* Draws the operands, and fills the result with NaN unless it is added to. */
 static hp_status fill(const hp_dnn *d, const hp_dnn_conv *c, const trial *t, hp_error *err) {
     const hp_dnn_data *at = &t->data;
     const int64_t n[] = {elements_of_y(c), c->n * hp_dnn_x_sample(c), elements_of_w(c)};
@@ -112,7 +112,7 @@ static bool joins(const hp_dnn_conv *c) {
     return c->kind == HP_DNN_FORWARD && c->add;
 }
 
-/* In front, in the middle and at the end. */
+/* Compares the front, the middle and the end. */
 static hp_status compare(const void *a, const void *b, int64_t bytes, bool *same, hp_error *err) {
     enum { MOST = 1 << 20, PLACES = 3 };
     const int64_t n = bytes < MOST ? bytes : MOST;
@@ -131,8 +131,8 @@ static hp_status compare(const void *a, const void *b, int64_t bytes, bool *same
     return hp_cuda_checked(code, "cudaMemcpy", err);
 }
 
-/* Is the result the same when z is y, as it will be? An engine that writes y twice would have lost z. The
- * graph API's documentation does not say. Behind a run with another z. */
+/* Is the result the same with z in place of y, as in real runs? An engine that writes y twice would lose z,
+ * and the documentation of the graph API does not say. Run after a result with a separate z. */
 static hp_status joins_in_place(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const hp_dnn_engine *e,
                                 hp_error *err) {
     bool same = true;
@@ -153,7 +153,8 @@ static hp_status try_one(hp_dnn *d, const hp_dnn_conv *c, const trial *t, const 
     return joins(c) ? joins_in_place(d, c, t, e, err) : HP_OK;
 }
 
-/* An engine that fails, though its plan was made, is none; what the GPU does not recover from is an error. */
+/* An engine that fails although its plan was made is skipped; a failure that the GPU does not
+ * recover from is an error. */
 static hp_status try_all(hp_dnn *d, const hp_dnn_conv *c, const trial *t, hp_dnn_engine *const *engine, int n,
                          int *best, hp_error *err) {
     hp_status all = HP_OK;

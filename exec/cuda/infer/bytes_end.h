@@ -1,14 +1,15 @@
-/* bytes_end.h - what becomes of a block's sums: the formula of exec/device/kernels/panel.h.
+/* bytes_end.h - turns a block's sums into outputs, by the formula of exec/device/kernels/panel.h.
  *
- * Bytes that end with a clamp, most layers of a network, are made where the sums are, in registers, each in its place of a slab of
- * shared memory, which is filled with what they are added to before and goes to memory in whole rows after. All other sums pass
- * through shared memory themselves, some rows at a time. */
+ * Most layers of a network give clamped bytes. These are finished in registers, where the sums are; each
+ * is put into its place in a slab of shared memory. The slab first receives the addends, if there are
+ * any, and is written to memory in whole rows. All other sums pass through shared memory themselves, a
+ * few rows at a time. */
 #ifndef HP_BYTES_END_H
 #define HP_BYTES_END_H
 
 #include "exec/cuda/infer/bytes_read.h"
 
-/* Warps of a block: WM down, WN across; a warp's tiles of 16 x 8. */
+/* A block has WM x WN warps; each has MT x NT tiles of 16 x 8 sums. */
 template <int BN> struct Warps {
     static const int WM = 2, WN = TEAM / 32 / WM, MT = BM / WM / 16, NT = BN / WN / 8;
     int32_t sum[MT][NT][4];
@@ -20,13 +21,14 @@ template <int BN> struct Warps {
     }
 };
 
-/* What ends the sums of an output: the same for all pixels but at borders. */
+/* Constants that finish the sums of an output channel: the same for all pixels except at borders. */
 typedef struct End {
     float scale, shift;
     uint32_t share; /* the zero point's */
 } End;
 
-/* Of a block's output `k`; of those that are none, which go nowhere, the last one's. */
+/* Constants of the block's output `k`; past the last output, whose results are discarded,
+ * those of the last. */
 static __device__ inline End end_of(const hp_cuda_bytes &c, const Block &b, int k, int32_t zero) {
     const int32_t out = b.out + k, last = c.taps.outs - 1;
     const int64_t output = (int64_t)b.g * c.taps.outs + (out < last ? out : last);
@@ -34,15 +36,16 @@ static __device__ inline End end_of(const hp_cuda_bytes &c, const Block &b, int 
             c.total ? (uint32_t)zero * (uint32_t)c.total[output] : 0};
 }
 
-/* All 32 bits wrap, as in whole_sum(). */
+/* Subtraction wraps at 32 bits, as in whole_sum(). */
 static __device__ inline float ended(float scale, uint32_t share, float shift, int32_t sum) {
     return __fmaf_rn(scale, (float)(int32_t)((uint32_t)sum - share), shift);
 }
 
 /* --- bytes with a clamp --- */
 
-/* In the place of the operands, which are done with. 16 bytes more than a row has keep rows in different banks.
- * Raw pixels' layers have 64 outputs to a block: there pixels at the image's border have shifts of their own. */
+/* Overlays the operands, which are no longer needed. 16 bytes of padding per row keep rows in different
+ * banks. Layers that read raw pixels have 64 outputs per block; their pixels at the image's border have
+ * shifts of their own. */
 template <int BN> struct Bytes {
     static const int PITCH = BN + 16;
     uint8_t at[BM * PITCH];
@@ -52,7 +55,7 @@ template <int BN> struct Bytes {
     float border[BN == 64 ? BM * BN : 1];
 };
 
-/* `mine`: of output threadIdx.x. */
+/* `mine`: constants of output threadIdx.x. */
 template <int BN> static __device__ inline void put_ends(const End &mine, Bytes<BN> *s) {
     static_assert(TEAM >= BN, "a thread to each output");
     if (threadIdx.x >= BN) return;
@@ -61,7 +64,7 @@ template <int BN> static __device__ inline void put_ends(const End &mine, Bytes<
     s->share[threadIdx.x] = mine.share;
 }
 
-/* A warp has neighbouring rows: most of them read through the same taps. */
+/* A warp handles adjacent rows: most of them read through the same taps. */
 template <int BN>
 static __device__ inline void find_borders(const hp_cuda_bytes &c, const Block &b, Bytes<BN> *s) {
     const int64_t last = pixels_of(c.taps) - 1;
@@ -87,7 +90,7 @@ static __device__ inline void find_borders(const hp_cuda_bytes &c, const Block &
     }
 }
 
-/* What is added will be needed at the end. */
+/* Starts loading the addends, which are needed at the end. */
 template <int BN> static __device__ inline void fetch_added(const hp_cuda_bytes &c, const Block &b) {
     const int64_t left = pixels_of(c.taps) - b.pixel;
     for (int row = (int)threadIdx.x; row < BM && row < left; row += TEAM)
@@ -95,7 +98,7 @@ template <int BN> static __device__ inline void fetch_added(const hp_cuda_bytes 
                       (int64_t)b.g * c.taps.outs + b.out);
 }
 
-/* Moves a block's rows between the map and the slab, as elements of T. */
+/* Copies a block's rows between the map and the slab, as elements of T. */
 template <typename T, int BN, bool OUT>
 static __device__ inline void move_rows(const hp_cuda_bytes &c, const Block &b, Bytes<BN> *s) {
     const int across = BN / (int)sizeof(T), down = TEAM / across, first = (int)threadIdx.x / across,
@@ -129,8 +132,8 @@ static __device__ inline void move_slab(const hp_cuda_bytes &c, const Block &b, 
         move_rows<uint8_t, BN, OUT>(c, b, s);
 }
 
-/* A pixel's two neighbouring outputs. What a byte is rounded to within its clamp is the clamped number rounded; a
- * NaN is the smallest. */
+/* Finishes two adjacent outputs of a pixel. Clamping before rounding gives the same byte as rounding before
+ * clamping; a NaN becomes the smallest. */
 template <int BN, bool ADDS, bool BORDERS>
 static __device__ inline void put_pair(const hp_cuda_finish &f, const End (&e)[2], const int32_t *sum,
                                        int row, int column, Bytes<BN> *s) {
@@ -188,9 +191,10 @@ static __device__ inline void finish_bytes(const hp_cuda_bytes &c, const Block &
     move_slab<BN, true>(c, b, s);
 }
 
-/* --- all others --- */
+/* --- all other outputs --- */
 
-/* 16 rows of a warp at a time, so that memory sees whole rows. 4 words more than a row has keep rows in different banks. */
+/* Takes 16 rows per warp at a time, so that whole rows are written. 4 words of padding per row keep rows
+ * in different banks. */
 template <int BN> struct Slab {
     static const int ROWS = Warps<BN>::WM * 16, PITCH = BN + 4;
     int32_t *at;
@@ -208,7 +212,7 @@ template <int BN> static __device__ inline void put_sums(const Warps<BN> &w, int
                 w.sum[i][n][k];
 }
 
-/* V neighbours of a row. */
+/* Finishes V adjacent sums of a row. */
 template <int V>
 static __device__ inline void finish_sums(const hp_cuda_bytes &c, const Block &b, int64_t pixel, int first,
                                           const End (&e)[V], const int32_t *sum) {
@@ -221,7 +225,7 @@ static __device__ inline void finish_sums(const hp_cuda_bytes &c, const Block &b
     finish_at<V>(c.finish, pixel * c.taps.shape.oc + output, v);
 }
 
-/* Outputs of one thread of a slab: four columns, of every so manieth row. */
+/* Finishes a thread's part of a slab: four columns of every (TEAM / across)th row. */
 template <int BN>
 static __device__ inline void finish_slab(const hp_cuda_bytes &c, const Block &b, int m, int32_t zero,
                                           bool fours, const End (&ends)[4], const Slab<BN> &s) {

@@ -1,14 +1,15 @@
-/* bytes_read.h - how convolutions of bytes bring a step's operands into shared memory: rows of 64 bytes, of pixels
- * and of outputs, in 4 chunks of 16. Chunk c of row r lies at c ^ (r / 2 % 4), so that neither the stores of 16
- * bytes nor the loads of 8 rows of a matrix meet in a bank. A thread has the same chunk of rows that are 32
- * apart: what it computes for one row differs from the others by constants. */
+/* bytes_read.h - loads a step's operands of byte convolutions into shared memory.
+ *
+ * Operands are rows of 64 bytes, one per pixel and one per output, in 4 chunks of 16. Chunk c of row r lies
+ * at c ^ (r / 2 % 4), so that neither stores of 16 bytes nor loads of 8 rows of a matrix conflict in a bank.
+ * A thread handles the same chunk of rows 32 apart, so its rows differ only by constants. */
 #ifndef HP_BYTES_READ_H
 #define HP_BYTES_READ_H
 
 #include "exec/cuda/infer/cuda_infer_pixels.h"
 #include "exec/cuda/runtime/copies.h"
 
-/* A block's pixels, the products of a step; threads, whose rows are DOWN apart. */
+/* BM: pixels of a block, BK: products of a step; a thread's rows are DOWN apart. */
 enum {
     BM = 128,
     BK = 64,
@@ -19,26 +20,27 @@ enum {
     MINE = BM / DOWN
 };
 
-/* How inputs are read. */
+/* How a block reads its inputs. */
 typedef enum Reading {
-    COPIED,   /* a tap's inputs are multiples of 16 bytes: chunks are copied while the block multiplies */
-    CHUNKED,  /* so they are, of a transposed convolution: chunks through registers */
+    COPIED,   /* a tap's inputs are multiples of 16 bytes: chunks are copied asynchronously during
+               * the multiplication */
+    CHUNKED,  /* the same in a transposed convolution: chunks go through registers */
     WORDS,    /* multiples of 4 */
-    SEQUENCE, /* a row of taps' inputs lie side by side, as its weights do: words from any place on */
+    SEQUENCE, /* the inputs of a row of taps are contiguous, as its weights are: words at any address */
     SINGLE    /* bytes */
 } Reading;
 
-/* What a block works on. */
+/* The part of the output that a block computes. */
 typedef struct Block {
     int64_t pixel;  /* first */
-    int32_t out, g; /* first output of the group; the group */
+    int32_t out, g; /* first output within the group; the group */
 } Block;
 
 static __device__ inline int swizzled(int row, int chunk) {
     return row * CHUNKS + (chunk ^ (row / 2 % CHUNKS));
 }
 
-/* The thread's first chunk of an operand; the next is DOWN * CHUNKS further. */
+/* The thread's first chunk of an operand; its next chunks follow DOWN * CHUNKS apart. */
 static __device__ inline int first_chunk() {
     return swizzled((int)threadIdx.x / CHUNKS, (int)threadIdx.x % CHUNKS);
 }
@@ -54,15 +56,15 @@ typedef union Chunk {
 
 /* --- inputs --- */
 
-/* A thread's pixels, and the tap of its chunk in the next step. COPIED and SEQUENCE: `image` is the element under
- * tap (0, 0), input 0 of the group, whether it is in the map or not. */
+/* A thread's pixels, and the tap of its chunk in the next step. With COPIED and SEQUENCE, `image` is the
+ * element under tap (0, 0), input 0 of the group, even if that lies outside the map. */
 struct Inputs {
     Pixel pixel[MINE];
     Tap tap;
     int64_t k;
 };
 
-/* Is an output pixel the input pixel of the same number? */
+/* Does every output pixel read exactly the input pixel of the same index? */
 static __device__ inline bool is_pointwise(const hp_cuda_taps &t) {
     const hp_shape &s = t.shape;
     return !t.transposed && s.kh == 1 && s.kw == 1 && s.sh == 1 && s.sw == 1 && s.ph == 0 && s.pw == 0 &&
@@ -90,7 +92,7 @@ static __device__ inline void begin_inputs(const hp_cuda_bytes &c, const Block &
     in.tap = tap_of(c.taps, in.k);
 }
 
-/* A byte that the tap reads. */
+/* The byte that the tap reads. */
 static __device__ inline uint32_t byte_under(const hp_cuda_bytes &c, const Pixel &p, const Tap &a, int32_t g,
                                              int32_t zero) {
     const int64_t at = is_filling(c.taps, a) ? -1 : element_under(c.taps, p, a, g);
@@ -125,7 +127,8 @@ static __device__ inline uint4 chunk_under(const hp_cuda_bytes &c, const Pixel &
 
 /* --- sequences --- */
 
-/* Four bytes of row `ky` of taps, from its input `e` on, which element `at` is: those within the map. */
+/* Reads four bytes of a row of taps, from its input `e` on, whose element is `at`. Bytes outside
+ * the map are `zero`. */
 static __device__ inline uint32_t bytes_of_sequence(const hp_cuda_bytes &c, const Pixel &p, int32_t e,
                                                     int64_t at, int32_t zero) {
     uint32_t word = 0;
@@ -138,9 +141,9 @@ static __device__ inline uint32_t bytes_of_sequence(const hp_cuda_bytes &c, cons
     return word;
 }
 
-/* A word from any place on is made of the two that it touches, where all of the row of taps is in the map and it
- * is not among the map's last bytes; from the map's beginning on where it is not, for the while: so all loads of a
- * step are under way at once, and what is at a border comes after them. */
+/* Loads words from unaligned addresses as two aligned words each, where the row of taps lies in the map and
+ * not in its last bytes. Elsewhere a load from the map's start takes the place, so that all loads of a step
+ * are in flight together; bytes at borders are read afterwards. */
 static __device__ inline void bring_sequences(const hp_cuda_bytes &c, const Inputs &in, int32_t zero,
                                               uint4 *x) {
     enum { WORDS_OF_CHUNK = 4 };
@@ -202,7 +205,7 @@ static __device__ inline void bring_copies(const hp_cuda_bytes &c, const Inputs 
     }
 }
 
-/* Of rows of weights that are taps of `tap` inputs each, without filling in between. */
+/* Advances along rows of weights with `tap` inputs per tap and no padding in between. */
 static __device__ inline void next_tap(const hp_cuda_taps &t, Tap &a) {
     for (a.i += BK; a.i >= t.tap;) {
         a.i -= t.tap;
@@ -214,7 +217,7 @@ static __device__ inline void next_tap(const hp_cuda_taps &t, Tap &a) {
 
 /* --- a step's chunks --- */
 
-/* The thread's of the next step. */
+/* Loads the thread's chunks of the next step. */
 template <Reading R>
 static __device__ inline void bring_inputs(const hp_cuda_bytes &c, const Block &b, Inputs &in, int32_t zero,
                                            uint4 *x) {
@@ -236,10 +239,10 @@ static __device__ inline void bring_inputs(const hp_cuda_bytes &c, const Block &
 
 /* A thread's rows of weights. */
 struct Weights {
-    const int8_t *at; /* its chunk of the first, in the next step */
-    int64_t pitch;    /* from each to the next */
-    int32_t rows;     /* that there are, from the first on */
-    int64_t left;     /* bytes of a row */
+    const int8_t *at; /* its chunk of the first row, in the next step */
+    int64_t pitch;    /* bytes between its rows */
+    int32_t rows;     /* number of its rows that exist */
+    int64_t left;     /* bytes left in a row */
 };
 
 static __device__ inline Weights weights_of(const hp_cuda_bytes &c, const Block &b) {
@@ -249,7 +252,7 @@ static __device__ inline Weights weights_of(const hp_cuda_bytes &c, const Block 
             (c.taps.outs - out + DOWN - 1) / DOWN, row - k};
 }
 
-/* Rows of weights begin where 16 bytes do, if taps' inputs are multiples of 16 bytes; else where words do. */
+/* Rows of weights are aligned to 16 bytes if taps' inputs are multiples of 16 bytes, else to words. */
 template <int BN, Reading R> static __device__ inline void bring_weights(Weights &w, uint4 *room) {
     uint4 *const to = room + first_chunk();
     HP_UNROLL

@@ -1,14 +1,16 @@
-/* cuda_infer_bytes.cu - convolutions of bytes: u8 activations times s8 weights as an implicit matrix product on the tensor cores, sums exact in
- * 32 bits.
+/* cuda_infer_bytes.cu - convolutions of bytes: u8 activations times s8 weights as an implicit matrix product
+ * on the tensor cores, with exact sums in 32 bits.
  *
- * A block makes 128 pixels x 128 (or 64) outputs in steps of 64 products: 4 warps, each with 64 x 64 (64 x 32) sums, so that a step's
- * products, not the loads of their fragments from shared memory, take most of the time. The next two steps are on their way in
- * shared memory while this one is multiplied. Blocks that share pixels follow each other, so that these come from the second-level
- * cache. mma.sync, which every GPU since the A100 has, reaches a part of what wgmma does on an H100.
+ * A block computes 128 pixels x 128 (or 64) outputs in steps of 64 products. It has 4 warps of 64 x 64 (64 x
+ * 32) sums each, so that products take more time than loads of fragments from shared memory. While a step is
+ * multiplied, the next two are being loaded. Blocks that share pixels run one after another and find them in
+ * the second-level cache. The code uses mma.sync, which every GPU since the A100 has; on an H100 it reaches
+ * only part of the speed of wgmma.
  *
- * Measured on an H100, ResNet-101 at 256 x 256, 64 images: 531 of the 1979 dense Tops of its data sheet in 3x3 layers of 256
- * channels, 417 in 1x1 layers from 1024 to 256, 232 in those back, which add; 300 in 3x3 layers of 64. Blocks of 8 warps, or of 64 outputs
- * throughout, were slower in almost all layers: 7.3 and 6.5 ms instead of 5.6. */
+ * Measured on an H100, ResNet-101 at 256 x 256, 64 images; the data sheet says 1979 dense Tops. 3x3 layers of
+ * 256 channels reach 531, of 64 channels 300. 1x1 layers from 1024 to 256 reach 417; back to 1024, where they
+ * also add, 232. Blocks of 8 warps, or of 64 outputs throughout, were slower in almost all layers: 7.3 and
+ * 6.5 ms instead of 5.6. */
 #include "exec/cuda/infer/bytes_end.h"
 #include "exec/cuda/runtime/mma.h"
 
@@ -43,7 +45,7 @@ template <int BN> static __device__ inline Block block_of(const hp_cuda_bytes &c
     return {(int64_t)(blockIdx.x / across) * BM, (int32_t)(blockIdx.x % across) * BN, (int32_t)blockIdx.y};
 }
 
-/* Bytes of shared memory: of the stages, and after them of what finish_bytes() has. */
+/* Bytes of shared memory: the stages, later overlaid by what finish_bytes() needs. */
 template <int BN> struct Room {
     static const int STAGE = (BM + BN) * BK, ENDS = (int)sizeof(Bytes<BN>),
                      ALL = STAGES * STAGE > ENDS ? STAGES *STAGE : ENDS;
@@ -58,12 +60,12 @@ static __global__ __launch_bounds__(TEAM, BN == 64 ? 3 * 128 / TEAM : 2) void co
     Inputs in;
     Weights weights = weights_of(c, b);
     Warps<BN> warps = {};
-    uint4 *next = room;      /* stage to be filled */
+    uint4 *next = room;      /* stage to fill next */
     const uint4 *now = room; /* to be multiplied */
     if (c.finish.adds && c.finish.units) fetch_added<BN>(c, b);
     begin_inputs<R>(c, b, in);
     for (int32_t step = 1 - STAGES; step < steps; step++) {
-        if (step >= 0) { /* this step's operands are there, and nobody reads those of the last */
+        if (step >= 0) { /* this step's operands have arrived, and the last step's are no longer read */
             hp_copies_wait<STAGES - 2>();
             __syncthreads();
         }
@@ -102,7 +104,7 @@ static bool in_words_of(const hp_cuda_taps *t, int bytes) {
     return t->ins % bytes == 0 && t->shape.ic % bytes == 0 && (uintptr_t)t->x % bytes == 0;
 }
 
-/* Do the inputs of a row of taps lie side by side, as the weights do? */
+/* Are the inputs of a row of taps contiguous, as the weights are? */
 static bool is_sequence(const hp_cuda_taps *t) {
     const hp_shape *const s = &t->shape;
     return !t->transposed && t->groups == 1 && s->dw == 1 && t->tap == t->ins && s->ic == t->ins &&

@@ -1,6 +1,6 @@
-/* cuda_infer_depthwise.cu - depthwise convolutions of bytes: one input to an output, no product for tensor cores
- * to share. A thread makes four neighbouring channels of a pixel; limited by memory from the second-level
- * cache, since a filter's taps overlap. */
+/* cuda_infer_depthwise.cu - depthwise convolutions of bytes. Each output has one input, so there is no
+ * product for tensor cores. A thread computes four adjacent channels of a pixel. Overlapping windows make the
+ * second-level cache the bottleneck. */
 #include "exec/cuda/infer/cuda_infer_pixels.h"
 
 template <int V>

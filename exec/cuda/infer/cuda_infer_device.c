@@ -1,4 +1,4 @@
-/* cuda_infer_device.c - a deployed graph on a GPU: which file prepares a task, and what they share. */
+/* cuda_infer_device.c - a deployed graph on a GPU: which file prepares a task, and the state they share. */
 #include "exec/cuda/infer/cuda_infer_device.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ hp_cuda_recode hp_cuda_recode_of(const hp_infer_op *o, int k) {
     return r;
 }
 
-/* --- tasks that compute no layer --- */
+/* --- tasks other than layers --- */
 
 static hp_status as_in_training(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
     return hp_cuda_tasks[b->task->op](d, b, l, err);

@@ -1,6 +1,8 @@
-/* cuda_infer_device_bytes.c - prepares matrix layers that read bytes, or quantise what they read: weights in the
- * order of infer/taps.h, then per output scale, shift, and the sum of its weights; of raw pixels the shift of
- * pixels that have all taps instead, and every tap's share of it (exec/device/cpu/cpu_matrix_pack.c has the same). */
+/* cuda_infer_device_bytes.c - prepares matrix layers that read bytes, or quantise what they read.
+ *
+ * The pack has the weights in the order of infer/taps.h, then scale, shift and sum of weights per output. For
+ * raw pixels it has the shift of pixels with all taps instead of the sum, and each tap's share of the shift
+ * (as exec/device/cpu/cpu_matrix_pack.c). */
 #include "exec/cuda/infer/cuda_infer_device.h"
 #include "exec/device/infer/infer_dynamic.h"
 #include "base/round.h"
@@ -9,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Products of a byte and a weight, 255 * 127 at most, that a sum of 32 bits holds. */
+/* MOST_PRODUCTS: products of a byte and a weight, 255 * 127 at most, that fit into a sum of 32 bits. */
 enum { MOST_PRODUCTS = 66000, WORD = 4, LINE = 64 };
 
 typedef struct product {
     hp_cuda_bytes bytes;
-    hp_cuda_quantise quantise; /* of samples; x NULL: it reads bytes */
+    hp_cuda_quantise quantise; /* quantises samples at run time; x NULL: the layer reads bytes */
     bool depthwise;
 } product;
 
@@ -47,13 +49,13 @@ static hp_status run_bytes(hp_device *d, const hp_bound *b, void *self, hp_error
 
 /* --- constants --- */
 
-/* Where terms lie in the pack, in bytes. */
+/* Offsets in the pack, in bytes. */
 typedef struct places {
     int64_t outs, scale, shift, third, share, bytes;
-    int32_t taps, sums; /* taps whose shares are kept */
+    int32_t taps, sums; /* number of taps, and of those with shares */
 } places;
 
-/* Where a tap's inputs fill words, or a row of taps lies side by side in the map, a row is one sequence. */
+/* Inputs of a tap are padded to words, unless a row of taps is contiguous in the map and so one sequence. */
 static void set_rows(const hp_bound *b, hp_cuda_taps *t) {
     const bool conv = b->layer->op == HP_CONV, beside = conv && t->groups < 2 && b->layer->dil_w < 2;
     if (t->ins % WORD != 0 && !beside && b->layer->op != HP_LINEAR)
@@ -87,7 +89,7 @@ static void pack_weights(const product *p, int8_t *to, const int8_t *from, int32
         }
 }
 
-/* Of taps first .. end; of raw pixels each weight times its channel's zero. */
+/* Sum of the weights of taps first .. end - 1; for raw pixels, each times its channel's zero point. */
 static double sum_of(const hp_cuda_taps *t, const hp_matrix_units *u, const int8_t *w, int32_t group,
                      int32_t out, int32_t first, int32_t end) {
     double sum = 0;
@@ -102,7 +104,7 @@ static float *floats_at(unsigned char *pack, int64_t place) {
     return (float *)(void *)(pack + place);
 }
 
-/* Shares are added in the order of taps, as everywhere. */
+/* Shares are added in the order of taps, as on all devices. */
 static void pack_shares(const places *a, const hp_cuda_taps *t, const hp_matrix_units *u, unsigned char *pack,
                         const int8_t *w, int32_t group, int32_t out) {
     const int64_t o = (int64_t)group * t->outs + out;
@@ -157,7 +159,7 @@ static void set_terms(product *p, const hp_bound *b, const places *a, const hp_m
     }
 }
 
-/* --- inputs quantised at run time: a sample's bytes, its scales, its range, in the scratch --- */
+/* --- inputs quantised at run time; scratch: a sample's bytes, its scales, its range --- */
 
 static hp_status set_dynamic(const hp_bound *b, product *p, const places *a, hp_error *err) {
     const hp_shape *s = &b->shape;

@@ -1,4 +1,4 @@
-/* cuda_infer_device_map.c - prepares the layers that make pixels of other pixels (infer/map.cu). */
+/* cuda_infer_device_map.c - prepares the layers that compute pixels from other pixels (infer/map.cu). */
 #include "exec/cuda/infer/cuda_infer_device.h"
 
 typedef cudaError_t start_fn(const hp_cuda_map *m, cudaStream_t s);
@@ -29,7 +29,7 @@ static hp_cuda_mean_axis mean_axis_of(const hp_bound *b, bool rows) {
     return a;
 }
 
-/* Softmax and interpolation compute with numbers; means likewise. */
+/* Does the layer only move elements? Softmax, interpolation and means compute. */
 static bool moves(const hp_layer *l) {
     return l->op == HP_MAXPOOL || l->op == HP_PAD || (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
 }

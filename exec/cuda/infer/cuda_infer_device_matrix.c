@@ -1,5 +1,5 @@
-/* cuda_infer_device_matrix.c - convolutions, transposed ones and linear layers: of bytes or of numbers, and what
- * both say of taps and of what becomes of sums. */
+/* cuda_infer_device_matrix.c - convolutions, transposed convolutions and linear layers, of bytes or floats:
+ * their taps and the end of their sums. */
 #include "exec/cuda/infer/cuda_infer_device.h"
 
 hp_cuda_taps hp_cuda_taps_of(const hp_bound *b) {
@@ -28,7 +28,7 @@ hp_cuda_finish hp_cuda_finish_of(const hp_bound *b, const hp_infer_op *o, const 
                             .hi8 = u->hi8};
 }
 
-/* (O, I/groups, kh, kw), of a transposed layer (I, O/groups, kh, kw). */
+/* Layout (O, I/groups, kh, kw); transposed layers (I, O/groups, kh, kw). */
 int64_t hp_cuda_canonical(const hp_cuda_taps *t, int32_t group, int32_t out, int32_t in, int32_t tap) {
     const int64_t taps = (int64_t)t->shape.kh * t->shape.kw;
     if (t->transposed) return (((int64_t)group * t->ins + in) * t->outs + out) * taps + tap;

@@ -1,5 +1,5 @@
-/* cuda_infer_device_point.c - prepares the layers that make an element of one or of two (infer/cuda_infer_point.cu): one
- * launch, or of a concatenation one per input. */
+/* cuda_infer_device_point.c - prepares layers that compute each element from one or two inputs
+ * (infer/cuda_infer_point.cu): one launch, or one per input of a concatenation. */
 #include "exec/cuda/infer/cuda_infer_device.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ static float within(float v, float lo, float hi) {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* As exec/device/kernels/loops_point.inc and exec/device/kernels/loops_affine.inc fold scales into factors, and the clamp into the bytes'
- * range. */
+/* Folds scales into factors and the clamp into the bytes' range, as exec/device/kernels/loops_point.inc and
+ * exec/device/kernels/loops_affine.inc do. */
 static void set_units(hp_cuda_point *p) {
     const float inverse = p->put.to.inverse;
     hp_cuda_put *y = &p->put;
@@ -53,7 +53,7 @@ static void set_units(hp_cuda_point *p) {
 
 /* --- one input --- */
 
-/* Of raw pixels the factors lie in memory of the host. */
+/* Factors of raw pixels are in host memory. */
 static void set_factors(hp_cuda_point *p, const hp_bound *b, const hp_infer_op *o) {
     if (b->layer->op != HP_DEQUANT) {
         p->factor = o->factor + p->at;

@@ -1,7 +1,9 @@
-/* cuda_infer_device_real.c - prepares matrix layers of numbers: cuDNN, or cuBLASLt where the layer is a plain matrix product and
- * cuDNN has no engine, or only slow ones (strict float32), then what they do not fuse; where neither computes it as
- * asked, the kernel of infer/real.cu. The pack holds weights as a library reads them, (outer, taps, inner) in the
- * input's type, then the biases. */
+/* cuda_infer_device_real.c - prepares matrix layers of floats.
+ *
+ * cuDNN computes them; cuBLASLt does if the layer is a plain matrix product for which cuDNN has no engine, or
+ * only slow ones (strict float32). Own kernels then do what the library does not fuse. If neither library
+ * computes it as asked, infer/real.cu does. The pack holds weights as a library reads them, (outer, taps,
+ * inner) in the input's type, then the biases. */
 #include "exec/cuda/infer/cuda_infer_device.h"
 #include "exec/cuda/dnn/dnn_layer.h"
 #include "exec/cuda/dnn/lt.h"
@@ -12,12 +14,12 @@
 #include <string.h>
 
 typedef struct product {
-    hp_dnn_plan *conv; /* one of these, or NULL both: own */
+    hp_dnn_plan *conv; /* at most one of these; both NULL: own kernel */
     hp_lt_plan *dense;
     hp_dnn_data data;
     hp_cuda_real own;
     bool finishes;          /* after the library */
-    const float *left_bias; /* what it left out, or NULL */
+    const float *left_bias; /* bias that the library did not add, or NULL */
 } product;
 
 /* --- running --- */
@@ -52,7 +54,7 @@ static void store_weight(unsigned char *to, int64_t at, float v, hp_dtype dtype)
         memcpy(to + at * (int64_t)sizeof v, &v, sizeof v);
 }
 
-/* Canonical ones lie (outer, inner, taps): of a transposed layer (inputs, outputs of a group, taps). */
+/* Canonical layout: (outer, inner, taps); transposed layers: (inputs, outputs of a group, taps). */
 static void pack_weights(const hp_bound *b, unsigned char *to, const float *from) {
     const hp_cuda_taps t = hp_cuda_taps_of(b);
     const int64_t outer = t.transposed ? b->shape.ic : b->shape.oc, taps = (int64_t)t.shape.kh * t.shape.kw;
@@ -99,8 +101,8 @@ static bool fused_act(int act) {
     return act == HP_ACT_NONE || act == HP_ACT_RELU || act == HP_ACT_RELU6;
 }
 
-/* What the library computes in another type than it reads, with less than no padding, or added to a
- * transposed convolution, is our own. */
+/* Own kernels handle an output type other than the input's, negative padding, and additions to a
+ * transposed convolution. */
 static bool is_for_dnn(const hp_bound *b, const hp_dnn_conv *c) {
     const bool padded = c->pad_top >= 0 && c->pad_left >= 0 && c->pad_bottom > -c->stride_h &&
                         c->pad_right > -c->stride_w && c->pad_top <= (c->kh - 1) * c->dil_h &&
@@ -114,7 +116,7 @@ static int32_t alignment_of(const hp_bound *b) {
     return (int32_t)(at & (~at + 1));
 }
 
-/* An addition has to be fused, as this library's result would lie on what is added. */
+/* The library must fuse an addition, because its result overwrites the addend. */
 static void try_dnn(hp_device *d, const hp_bound *b, product *p) {
     hp_error refused;
     hp_dnn_conv c = convolution_of(d, b);
@@ -139,7 +141,8 @@ static void try_dnn(hp_device *d, const hp_bound *b, product *p) {
                             .workspace = b->scratch.at};
 }
 
-/* What is added lies in the result, to which the library adds the product: in float32, where nothing is rounded twice. */
+/* The addend is in the result, to which the library adds the product: only in float32, where
+ * nothing is rounded twice. */
 static void try_lt(hp_device *d, const hp_bound *b, product *p) {
     const hp_shape *s = &b->shape;
     const bool wide = b->stored.y == HP_F32, adds = hp_layer_adds(b->layer);
@@ -169,7 +172,7 @@ static void try_lt(hp_device *d, const hp_bound *b, product *p) {
                             .workspace = b->scratch.at};
 }
 
-/* cuDNN's engines of strict float32 reach 13 to 28 Tflop/s in products of 1 x 1 on an H100 (cuDNN 9.19). */
+/* cuDNN's strict float32 engines reach only 13 to 28 Tflop/s in 1 x 1 products on an H100 (cuDNN 9.19). */
 static bool is_strict(const hp_device *d, const hp_bound *b) {
     return b->stored.x[0] == HP_F32 && b->stored.y == HP_F32 &&
            hp_dnn_math_of(d->config.graph->prec) == HP_DNN_STRICT;

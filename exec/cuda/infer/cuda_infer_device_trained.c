@@ -1,5 +1,5 @@
-/* cuda_infer_device_trained.c - prepares layers that run as trained (networks/graph/deploy.h): the launches of training, on parameters
- * that lie in the layer's pack, one after another, as float32. */
+/* cuda_infer_device_trained.c - prepares layers that run as trained (networks/graph/deploy.h): they use the
+ * launches of training, with parameters as float32 in the layer's pack, one after another. */
 #include "exec/cuda/infer/cuda_infer_device.h"
 #include "base/alloc.h"
 #include "networks/graph/deploy.h"

@@ -1,6 +1,6 @@
-/* cuda_infer_dynamic.cu - a sample quantised at run time: its range, then its scale, then its bytes
- * (exec/device/infer/infer_dynamic.h). The greatest of several numbers does not depend on the order they come in, and of
- * numbers from 0 on it is that of their bits: so atomics find it. */
+/* cuda_infer_dynamic.cu - quantises a sample at run time: first its range, then its scale, then its bytes
+ * (exec/device/infer/infer_dynamic.h). Atomics find the maxima: a maximum does not depend on the order, and
+ * non-negative floats compare like their bits. */
 #include "exec/cuda/infer/cuda_infer_kernel.h"
 
 static __device__ inline uint32_t warp_greatest(uint32_t v) {

@@ -1,5 +1,6 @@
-/* cuda_infer_kernel.h - what the kernels of inference share: elements of any store as numbers and back,
- * activations. Products and sums are never contracted: they are those of exec/device/kernels/loops_*.inc. */
+/* cuda_infer_kernel.h - shared by the kernels of inference: conversion of elements of any store from and
+ * to floats, and activations. Products and sums are never contracted, to match
+ * exec/device/kernels/loops_*.inc. */
 #ifndef HP_CUDA_INFER_KERNEL_H
 #define HP_CUDA_INFER_KERNEL_H
 
@@ -7,14 +8,14 @@
 #include "exec/cuda/infer/cuda_infer_kernels.h"
 #include "exec/device/device_act.h"
 
-/* Sums lie in registers: loops over them are written out; others are not, where they would be long. */
+/* Sums are in registers, so loops over them are unrolled; other long loops are not. */
 #if defined(HP_CUDA_STANDIN)
 #define HP_UNROLL
 #define HP_UNROLL_SOME
 #define HP_ROLLED
 #else
 #define HP_UNROLL      _Pragma("unroll")
-#define HP_UNROLL_SOME _Pragma("unroll 4") /* loads under way at a time */
+#define HP_UNROLL_SOME _Pragma("unroll 4") /* number of loads in flight */
 #define HP_ROLLED      _Pragma("unroll 1")
 #endif
 
@@ -22,7 +23,7 @@ static __device__ inline float acted(const hp_cuda_act &k, float v) {
     return k.clamps ? hp_act_clamp_f32(v, k.lo, k.hi) : hp_act_of_f32(k.act, v, k.a, k.b);
 }
 
-/* The nearest integer, halves to even, a NaN the smallest. */
+/* Nearest integer, ties to even; a NaN becomes the smallest. */
 static __device__ inline int32_t nearest(float v, float lo, float hi) {
     v = v > lo ? v : lo;
     v = v < hi ? v : hi;
@@ -39,7 +40,7 @@ static __device__ inline void load_bytes(float (&to)[V], const void *x, int64_t 
     for (int v = 0; v < V; v++) to[v] = __fmul_rn(l.scale, (float)((int32_t)p.at[v] - l.zero));
 }
 
-/* V neighbours from element i on as numbers. */
+/* Reads V adjacent elements from element i on as floats. */
 template <int V>
 static __device__ inline void load_as(float (&to)[V], const void *x, int64_t i, const hp_qparams &l) {
     if (l.dtype == HP_U8) load_bytes<V>(to, x, i, l);
@@ -66,7 +67,7 @@ static __device__ inline void store_as(void *y, int64_t i, const float (&from)[V
 
 /* --- the end of a matrix layer: exec/device/kernels/panel.h --- */
 
-/* V neighbours from element i on. */
+/* Finishes V adjacent elements from element i on. */
 template <int V> static __device__ inline void finish_at(const hp_cuda_finish &f, int64_t i, float (&v)[V]) {
     const bool bytes = f.put.to.dtype == HP_U8;
     hp_qparams as_is = f.put.to;
@@ -93,7 +94,7 @@ template <int V> static __device__ inline void finish_at(const hp_cuda_finish &f
 
 /* --- on the host --- */
 
-/* Can four elements be taken at a time, from `p` on? */
+/* Are groups of four elements from `p` on aligned? */
 static inline bool by_fours(const void *p, int32_t dtype) {
     const size_t bytes = dtype == HP_U8 ? 4 : dtype == HP_F32 ? 16 : 8;
     return !p || (uintptr_t)p % bytes == 0;

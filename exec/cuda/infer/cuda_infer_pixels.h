@@ -1,5 +1,6 @@
-/* cuda_infer_pixels.h - how sums of bytes begin and end: the zero point's share in them, which is no integer of
- * raw pixels, and what is stored; see exec/device/kernels/panel.h and exec/device/cpu/cpu_class.c. */
+/* cuda_infer_pixels.h - the beginning and end of sums of bytes: the zero point's share, which is not an
+ * integer for raw pixels, and the stored value; see exec/device/kernels/panel.h and
+ * exec/device/cpu/cpu_class.c. */
 #ifndef HP_CUDA_INFER_PIXELS_H
 #define HP_CUDA_INFER_PIXELS_H
 
@@ -9,7 +10,7 @@ static __device__ inline int32_t zero_of(const hp_cuda_bytes &c) {
     return c.sample ? c.sample->zero : c.zero;
 }
 
-/* All 32 bits wrap: the end is exact where the sum of (q - zero) * w is within them. */
+/* All 32 bits wrap: the result is exact if the sum of (q - zero) * w fits. */
 static __device__ inline int32_t whole_sum(const hp_cuda_bytes &c, int32_t zero, int64_t output,
                                            int32_t sum) {
     return c.total ? (int32_t)((uint32_t)sum - (uint32_t)zero * (uint32_t)c.total[output]) : sum;
@@ -21,7 +22,7 @@ static __device__ inline bool has_all_taps(const hp_cuda_taps &t, const Pixel &p
            p.x + (s.kw - 1) * s.dw < s.iw;
 }
 
-/* Taps lo .. hi - 1 of `kernel` read an input: the first of them at `from`. */
+/* Taps lo .. hi - 1 of `kernel` read an input. `from`: input under tap 0. */
 typedef struct Taps {
     int32_t lo, hi;
 } Taps;
@@ -32,14 +33,14 @@ static __device__ inline Taps taps_inside(int32_t from, int32_t dilation, int32_
     return {lo, hi < kernel ? hi : kernel};
 }
 
-/* Taps that read an input. */
+/* Taps that lie inside the map. */
 typedef struct Inside {
     Taps rows, columns;
 } Inside;
 
 static __device__ inline Inside inside_of(const hp_cuda_taps &t, const Pixel &p) {
     const hp_shape &s = t.shape;
-    if (t.transposed) return {{0, s.kh}, {0, s.kw}}; /* not every tap between two that read does */
+    if (t.transposed) return {{0, s.kh}, {0, s.kw}}; /* not contiguous: a tap in between may not read */
     return {taps_inside(p.y, s.dh, s.ih, s.kh), taps_inside(p.x, s.dw, s.iw, s.kw)};
 }
 
@@ -48,8 +49,8 @@ static __device__ inline bool same(const Inside &a, const Inside &b) {
            a.columns.hi == b.columns.hi;
 }
 
-/* Of a pixel of an image at its border: the taps that are inside, in order; some loads are under way at a time. A
- * share that is none is a zero, which changes no sum. */
+/* The shift of a pixel at an image's border: adds the shares of the inside taps in order, with several loads
+ * in flight. A tap outside adds zero, which changes no sum. */
 static __device__ inline float border_shift(const hp_cuda_bytes &c, const Pixel &p, const Inside &in,
                                             int64_t output) {
     enum { AHEAD = 8 };

@@ -1,11 +1,11 @@
-/* cuda_infer_point.cu - layers that make an element of one, or of two: activations, conversions, sums, products,
- * factors and biases per channel; joined side by side where the output has more channels than the input.
- * Limited by memory: four elements to a thread where they lie aligned. */
+/* cuda_infer_point.cu - layers that compute each element from one or two inputs: activations, conversions,
+ * sums, products, factors and biases per channel. Also concatenation, where the output has more channels than
+ * the input. Limited by memory bandwidth, so a thread takes four elements where they are aligned. */
 #include "exec/cuda/infer/cuda_infer_kernel.h"
 
-/* Elements of one pixel. */
+/* Position of a thread's elements, all in one pixel. */
 typedef struct Place {
-    int64_t pixel, c, x, y; /* pixel and channel; where they lie in x and y */
+    int64_t pixel, c, x, y; /* pixel and channel; offsets in x and y */
 } Place;
 
 template <int V> static __device__ inline Place place_of(const hp_cuda_point &p, int64_t i) {
@@ -72,7 +72,7 @@ template <int V> static __global__ void recode(hp_cuda_point p) {
 
 /* --- launchers --- */
 
-/* Where all elements lie side by side and no channel differs from another, they are one pixel. */
+/* If all elements are contiguous and channels are treated alike, the map counts as one pixel. */
 static hp_cuda_point flattened(const hp_cuda_point *p) {
     hp_cuda_point f = *p;
     const bool alike = p->kind == HP_CUDA_CONVERT || p->kind == HP_CUDA_ADD || p->kind == HP_CUDA_MUL;

@@ -1,7 +1,7 @@
-/* map.cu - pixels made of other pixels: padding, maximum and mean over windows, interpolation, softmax
- * over a pixel's channels. Windows and coordinates are those of the whole map (exec/device/kernels/loops_pool.inc,
- * networks/graph/resample.h). A thread makes an element, of maxima up to 16 channels; neighbours in a warp are channels, so
- * that reads lie side by side. */
+/* map.cu - pixels computed from other pixels: padding, maximum and mean over windows, interpolation, softmax
+ * over a pixel's channels. Windows and coordinates are those of the whole map
+ * (exec/device/kernels/loops_pool.inc, networks/graph/resample.h). A thread computes one element, or up to 16
+ * channels of a maximum. Adjacent threads of a warp take adjacent channels, so reads are contiguous. */
 #include "exec/cuda/infer/cuda_infer_kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
@@ -35,7 +35,7 @@ static __device__ inline int64_t elements(const hp_shape &s) {
     return s.n * s.oh * s.ow * s.oc;
 }
 
-/* Input element `from` moved to output element i; of bytes through the table. */
+/* Copies input element `from` to output element i; bytes go through the table. */
 static __device__ inline void move_element(const hp_cuda_map &m, int64_t i, int64_t from) {
     if (m.recode.there)
         ((uint8_t *)m.y)[i] = m.recode.byte[((const uint8_t *)m.x)[from]];
@@ -57,7 +57,7 @@ static __global__ void pad_map(hp_cuda_map m) {
 
 /* --- maximum --- */
 
-/* The largest byte is the largest number. V neighbouring channels. */
+/* V adjacent channels. The largest byte is the largest number, as scales are positive. */
 template <int V>
 static __device__ inline Pack<uint8_t, V> largest_bytes(const hp_cuda_map &m, const Spot &o) {
     const hp_shape &s = m.shape;
@@ -135,7 +135,7 @@ static __device__ inline float mean_of_bytes(const hp_cuda_map &m, const Spot &o
     return __fmul_rn((float)sum, __fdiv_rn(m.of.scale, (float)(rows.count * cols.count)));
 }
 
-/* Pixel by pixel: the order and the blocks of exec/device/kernels/loops_pool.inc. */
+/* Adds pixel by pixel, in the order and blocks of exec/device/kernels/loops_pool.inc. */
 static __device__ inline float mean_of_reals(const hp_cuda_map &m, const Spot &o, const Span &rows,
                                              const Span &cols) {
     BlockedSum<1> sum;
@@ -201,9 +201,9 @@ static __global__ void cubic_map(hp_cuda_map m) {
     }
 }
 
-/* --- softmax: a warp to a pixel --- */
+/* --- softmax: one warp per pixel --- */
 
-/* All channels are read, those of the output's box made. */
+/* Reads all channels; computes those of the output's box. */
 static __global__ void softmax_map(hp_cuda_map m) {
     const hp_shape &s = m.shape;
     const int64_t pixels = s.n * s.oh * s.ow, step = all_threads() / 32;
@@ -239,7 +239,7 @@ static uintptr_t bytes_of(int elements, const hp_qparams &q) {
     return (uintptr_t)elements * (q.dtype == HP_U8 ? 1 : q.dtype == HP_F32 ? 4 : 2);
 }
 
-/* Can V neighbouring channels be taken at a time? */
+/* Can V adjacent channels be handled at once? */
 static bool in_packs_of(const hp_cuda_map *m, int v) {
     return m->shape.ic % v == 0 && m->shape.oc % v == 0 && (uintptr_t)m->x % bytes_of(v, m->of) == 0 &&
            (uintptr_t)m->y % bytes_of(v, m->put.to) == 0;

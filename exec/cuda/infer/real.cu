@@ -1,9 +1,9 @@
-/* real.cu - convolutions of numbers where the library has no engine: transposed ones, stores that
- * differ between input and output, padding that is less than nothing. And what the library does not fuse.
+/* real.cu - float convolutions for which the library has no engine: transposed layers, different types of
+ * input and output, negative padding. Also what the library does not fuse.
  *
- * A tiled product in float32, 64 pixels x 64 outputs to a block, 4 x 4 sums to a thread. Every sum begins
- * with the bias and is one chain of fused multiply-adds through the taps in their order: bits do not depend
- * on the box, and in float32 are those of the processor (exec/device/kernels/panel.h). */
+ * A tiled float32 product: 64 pixels x 64 outputs per block, 4 x 4 sums per thread. Every sum starts from the
+ * bias and is one chain of fused multiply-adds in the order of taps. So bits do not depend on the box, and in
+ * float32 equal the processor's (exec/device/kernels/panel.h). */
 #include "exec/cuda/infer/taps.h"
 
 enum { SIDE = 64, DEEP = 16, EACH = 4, PITCH = SIDE + 4 };
@@ -23,7 +23,7 @@ static __device__ inline void finish_sum(const hp_cuda_real &c, int64_t pixel, i
     finish_at<1>(c.finish, pixel * c.taps.shape.oc + output, v);
 }
 
-/* Four columns of one row: thread t those of row t / 4. */
+/* Stores four columns of a row: thread t those of row t / 4. */
 static __device__ inline void put_inputs(const hp_cuda_real &c, const Pixel &p, int64_t k, int32_t g,
                                          Operand &to) {
     const int row = (int)threadIdx.x / 4, from = (int)threadIdx.x % 4 * EACH;

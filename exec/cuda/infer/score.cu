@@ -1,11 +1,11 @@
-/* score.cu - how well logits meet their labels (exec/device/metric.h): one block, since a batch has few rows;
- * every row's part is added in a fixed order. */
+/* score.cu - compares logits with their labels (exec/device/metric.h). One block suffices, as a batch has few
+ * rows; rows are added in a fixed order. */
 #include "exec/cuda/infer/cuda_infer_kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
-enum { ROWS = 32 }; /* at a time, a warp to each */
+enum { ROWS = 32 }; /* rows at a time, one warp each */
 
-/* The first of the largest of a row, of which each lane has looked at every 32nd class. */
+/* The first of the largest classes of a row; a lane has looked at every 32nd class. */
 typedef struct Top {
     float value;
     int32_t at;
@@ -23,7 +23,7 @@ static __device__ inline Top top_of(const float *x, int32_t classes) {
     return top;
 }
 
-/* A warp's row; every lane has the sums. */
+/* One row of a warp; every lane gets the sums. */
 static __device__ inline void add_row(const hp_cuda_scores &l, int64_t row, double (&sum)[HP_METRICS]) {
     const float *x = l.logits + row * l.classes;
     const int32_t label = l.labels[row];

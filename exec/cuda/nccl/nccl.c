@@ -42,8 +42,9 @@ static int lane_of(const hp_comm_op *op) {
     return op->kind == HP_COMM_COLLECTIVE ? op->group : HP_COMM_WORLD;
 }
 
-/* Keeps what start was given until the group is whole, communicator by communicator: one stream runs them in the order of
- * their first calls, and that must be the same on all ranks, though a member without a part of the data makes no call. */
+/* Keeps started operations until the group is complete, sorted by communicator. One stream runs communicators
+ * in the order of their first calls. That order must be the same on all ranks, although a member without a
+ * part of the data makes no call. */
 static void keep(hp_nccl *c, const hp_comm_op *op) {
     if (c->n_pending == c->room) {
         c->room = c->room ? 2 * c->room : 16;
@@ -101,14 +102,14 @@ static ncclResult_t give(hp_nccl *c, const hp_comm_op *op) {
 static void count_sent(hp_nccl *c, const hp_comm_op *op) {
     const int64_t bytes = op->count * hp_dtype_bytes((hp_dtype)op->dtype);
     double share = op->kind == HP_COMM_SEND ? 1 : 0;
-    if (op->kind == HP_COMM_COLLECTIVE) /* what it sends if it is ideal: NCCL does not say */
+    if (op->kind == HP_COMM_COLLECTIVE) /* bytes of an ideal algorithm: NCCL does not tell the real number */
         share = hp_collective_volume((hp_collective)op->what, hp_group_size(c->program, op->group));
     const int64_t sent = (int64_t)(share * (double)bytes);
     c->own_bytes += sent;
     if (op->sent) *op->sent += sent;
 }
 
-/* Each of its communicators answers for itself, and takes no other call before it has. */
+/* Each communicator reports its own status, and takes no further call before it has. */
 static hp_status give_all(hp_nccl *c, hp_error *err) {
     ncclResult_t code = ncclGroupStart();
     for (int i = 0; i < c->n_pending && (code == ncclSuccess || code == ncclInProgress); i++)
@@ -121,7 +122,8 @@ static hp_status give_all(hp_nccl *c, hp_error *err) {
     return s;
 }
 
-/* One group: its stream waits for all that its members wait for, and then their events happen together. */
+/* Submits a group: its stream waits for everything that its members wait for, and records all their events
+ * together at the end. */
 static hp_status nccl_end(hp_comm *comm, hp_error *err) {
     hp_nccl *c = (hp_nccl *)comm;
     hp_status s = HP_OK;
@@ -178,9 +180,9 @@ static void *stop_kernels(void *of) {
     return NULL;
 }
 
-/* NCCL's kernels may wait for a rank that is gone: they are told to stop before the process is. That call has
- * no time limit and was seen to hang (NCCL's issues 549 and 992), and the watchdog is this thread: it asks
- * another to call, and ends the process whether that comes back or not. */
+/* NCCL's kernels may wait for a rank that is gone, so they are told to stop before the process exits. That
+ * call has no time limit and was seen to hang (NCCL's issues 549 and 992). So another thread calls it, while
+ * this one watches and ends the process in any case. */
 static void nccl_abort(hp_comm *comm, int code) {
     enum { PATIENCE_S = 10 };
     hp_nccl *c = (hp_nccl *)comm;

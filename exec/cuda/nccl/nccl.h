@@ -4,12 +4,11 @@
 
 #include "exec/comm/comm.h"
 
-/* Of data in `memory`, beside `inner`, which carries everything else and which it takes over. Point-to-point messages have one
- * stream and all-reduces another; each stream's operations are given in an order that the program proves free
- * of deadlock over all ranks (plan/program/lanes.h). Communicators are
- * non-blocking: whatever hangs or fails is found by polling, and aborted. Collective: over all ranks. Errors:
- * HP_EUNAVAIL (two ranks on one GPU, which NCCL does not allow). Source: NCCL user guide, "Fault
- * tolerance", "Group calls". */
+/* Communicates data in `memory` by NCCL. `inner`, which it takes over, carries everything else.
+ * Point-to-point messages have one stream and all-reduces another. The program proves the order of each
+ * stream's operations free of deadlock over all ranks (plan/program/lanes.h). Communicators are non-blocking:
+ * polling detects hangs and failures, which abort them. Collective: over all ranks. Errors: HP_EUNAVAIL (two
+ * ranks on one GPU, which NCCL does not allow). Source: NCCL user guide, "Fault tolerance", "Group calls". */
 hp_status hp_comm_nccl(hp_comm *inner, const hp_memory *memory, hp_comm **comm, hp_error *err);
 
 #endif

@@ -1,9 +1,10 @@
-/* nccl_collectives.c - collectives as NCCL's calls: its own where it has one for equal parts, else groups of sends and
- * receives, or of reductions. */
+/* nccl_collectives.c - collectives as NCCL calls: its own collective for equal parts where it has one, else
+ * groups of sends and receives, or of reductions. */
 #include "exec/cuda/nccl/nccl_inside.h"
 
-/* Reductions as hplan's, but for hp_backend_lacks: those of NCCL round after every addition; an average of integers
- * divides the sum, towards zero; one of floats multiplies each contribution by 1/n first. */
+/* Reductions as hplan defines them, except for hp_backend_lacks. NCCL rounds after every addition.
+ * It averages integers by dividing the sum, towards zero, and floats by multiplying each
+ * contribution by 1/n first. */
 static const ncclRedOp_t reductions[HP_REDUCTIONS] = {[HP_REDUCE_SUM] = ncclSum,
                                                       [HP_REDUCE_MIN] = ncclMin,
                                                       [HP_REDUCE_MAX] = ncclMax,
@@ -22,10 +23,10 @@ typedef struct part {
     int64_t at, count;
 } part;
 
-/* Member i's part of data with parts; of an all-to-all what goes to i (out), or comes from it. */
+/* Member i's part of the data; in an all-to-all, what goes to i (out) or comes from i. */
 static part part_of(const call *k, int i, bool out) {
     const hp_comm_op *op = k->op;
-    const bool exchange = op->what == HP_COLLECTIVE_ALL_TO_ALL; /* what is left over stays */
+    const bool exchange = op->what == HP_COLLECTIVE_ALL_TO_ALL; /* a remainder stays where it is */
     const int64_t block = exchange ? op->count / k->n : (op->count + k->n - 1) / k->n;
     part p = {0, 0};
     for (int j = 0; j <= i; j++) {
@@ -45,7 +46,7 @@ static unsigned char *data_at(const call *k, int64_t at) {
     return (unsigned char *)k->op->data + at * k->elem;
 }
 
-/* What a member contributes: all of it lies in `source`, or in place in the data. */
+/* A member's contribution: all of it in `source`, or in place in the data. */
 static const void *from(const call *k, int64_t in_place, int64_t in_source) {
     return k->op->source ? (const unsigned char *)k->op->source + in_source * k->elem
                          : (const unsigned char *)data_at(k, in_place);
@@ -100,7 +101,7 @@ static ncclResult_t all_gather(const call *k) {
     return ncclSuccess;
 }
 
-/* Out of place alone: hp_backend_lacks. */
+/* Out of place only: see hp_backend_lacks. */
 static ncclResult_t all_to_all(const call *k) {
     for (int i = 0; i < k->n; i++) {
         const part out = part_of(k, i, true), in = part_of(k, i, false);
@@ -120,7 +121,7 @@ static ncclResult_t reduce(const call *k) {
                       k->op->root, k->comm, k->stream);
 }
 
-/* A member's own part, where it is not in its place already, goes to itself by a message as well. */
+/* A member sends its own part to itself as well, unless that is in place already. */
 static ncclResult_t gather(const call *k) {
     const part mine = part_of(k, k->me, false);
     const bool root = k->me == k->op->root;
@@ -142,7 +143,7 @@ static ncclResult_t scatter(const call *k) {
     return root && !k->op->source ? ncclSuccess : receive(k, mine.at, mine.count, k->op->root);
 }
 
-/* A sum of one byte into the next one, which nobody reads: the barriers of a group share both. */
+/* Sums one byte into a second one that nobody reads; all barriers of a group share both. */
 static ncclResult_t barrier(const call *k) {
     return ncclAllReduce(k->op->data, (unsigned char *)k->op->data + 1, 1, ncclUint8, ncclMax, k->comm,
                          k->stream);

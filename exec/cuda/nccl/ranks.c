@@ -1,5 +1,5 @@
-/* ranks.c - NCCL's communicators: who has which GPU, all ranks' one and those of groups, connected
- * before the first step. */
+/* ranks.c - NCCL's communicators: finds out who has which GPU, and connects the communicators of all ranks
+ * and of groups before the first step. */
 #include "exec/cuda/nccl/nccl_inside.h"
 #include "base/hash.h"
 #include "base/clock.h"
@@ -37,7 +37,7 @@ hp_status hp_nccl_settled(const hp_nccl *c, ncclComm_t comm, ncclResult_t code, 
 
 /* --- communicators --- */
 
-/* What the ranks show each other first: the GPU, and of the first one NCCL's identifier; or why not. */
+/* What ranks exchange first: their GPU and, from rank 0, NCCL's identifier; or why there is none. */
 typedef struct card {
     int32_t code; /* hp_status */
     char why[256];
@@ -53,10 +53,9 @@ static uint64_t gpu_identity(const hp_cuda *cuda) {
     return hp_hash64(text, strlen(text), 0);
 }
 
-/* What NCCL is to do unless the user says otherwise; it reads them at its first call. Connections are made
- * with the communicator, not when the first all-reduce of a size that wants another algorithm is under way;
- * switches add nothing up, in an order that is not ours to fix. ("NCCL user guide", environment variables.)
- */
+/* Defaults for NCCL's environment variables, which it reads at its first call. Connections are made with the
+ * communicator, not during the first all-reduce that switches to another algorithm. In-switch reduction is
+ * off, because its order of additions is not ours to fix. ("NCCL user guide", environment variables.) */
 static void set_defaults(void) {
     static const char *const DEFAULTS[][2] = {{"NCCL_RUNTIME_CONNECT", "0"}, {"NCCL_NVLS_ENABLE", "0"}};
     for (size_t i = 0; i < sizeof DEFAULTS / sizeof *DEFAULTS; i++) setenv(DEFAULTS[i][0], DEFAULTS[i][1], 0);
@@ -71,7 +70,7 @@ static hp_status fill_card(hp_nccl *c, card *mine, hp_error *err) {
     return made == ncclSuccess ? HP_OK : hp_nccl_refused(c, made, NULL, "ncclGetUniqueId", err);
 }
 
-/* All ranks come to the same answer, in the same words. */
+/* All ranks reach the same answer, in the same words. */
 static hp_status check_cards(const hp_nccl *c, const card *all, hp_error *err) {
     for (int a = 0; a < c->base.size; a++)
         if (all[a].code != HP_OK) return hp_fail(err, (hp_status)all[a].code, "%s", all[a].why);
@@ -109,7 +108,7 @@ hp_status hp_nccl_open(hp_nccl *c, hp_error *err) {
 
 /* --- their end --- */
 
-/* What is finalised first is destroyed without the others. */
+/* A finalised communicator can be destroyed without waiting for the others. */
 static void retire(const hp_nccl *c, ncclComm_t comm) {
     hp_error ignored;
     if (!comm) return;
@@ -142,7 +141,7 @@ static bool has_sums(const hp_program *p, int group) {
     return false;
 }
 
-/* Splits are calls of all ranks: those of no group pass no colour. Replicas' groups of one number share a
+/* All ranks call every split; ranks in no group pass no colour. Replicas' groups with the same index share a
  * call, each with its own colour. */
 static hp_status split(hp_nccl *c, const hp_program *p, int group, hp_error *err) {
     const int role = c->base.rank % p->n_role, replica = c->base.rank / p->n_role;
@@ -162,7 +161,7 @@ static bool carries(const hp_queue *q, bool sums) {
     return q->kind != HP_QUEUE_COMPUTE && q->backend == HP_BACKEND_NCCL && (q->kind == HP_QUEUE_COLL) == sums;
 }
 
-/* A byte each way that the program sends anything. */
+/* Exchanges a byte with every peer and direction that the program uses. */
 static ncclResult_t greet_peers(hp_nccl *c, const hp_role *r, int replica) {
     ncclResult_t code = ncclGroupStart();
     for (int q = 0; q < r->n_queue && code == ncclSuccess; q++) {
@@ -193,10 +192,10 @@ static hp_status finished(const hp_nccl *c, cudaStream_t stream, hp_error *err) 
     }
 }
 
-/* NCCL connects ranks at their first message, in a call that waits for the others: so here, where all ranks
- * come in the same order, and not within a step, where a rank that waits in a call carries no messages for
- * others. All-reduces are connected when their communicator is made (connect_early), whatever algorithm they
- * come to use: this one is the proof. */
+/* NCCL connects two ranks at their first message, in a call that blocks. Here all ranks come in the same
+ * order; within a step, a rank blocked in such a call would carry no messages for others. All-reduces
+ * are connected when their communicator is made (connect_early), whatever algorithm they use later; the
+ * one here proves it. */
 static hp_status connect_all(hp_nccl *c, hp_error *err) {
     const hp_role *r = &c->program->role[c->base.rank % c->program->n_role];
     HP_TRY(hp_nccl_settled(c, c->world, greet_peers(c, r, c->base.rank / c->program->n_role),

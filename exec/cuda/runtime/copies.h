@@ -1,8 +1,8 @@
-/* copies.h - copies of 16 bytes from the device's memory into a block's shared memory, which are under way while their thread
- * goes on (PTX ISA, "cp.async"). Both addresses are aligned to 16 bytes.
+/* copies.h - asynchronous copies of 16 bytes from device memory to a block's shared memory (PTX ISA,
+ * "cp.async"). Both addresses are 16-byte aligned.
  *
- * A thread's copies since its last commit are a group. After waiting for all groups but the newest N the thread sees what it
- * copied, and after a __syncthreads() the block does. */
+ * A thread's copies since its last commit form a group. After waiting for all groups but the newest N, the
+ * thread sees what it copied; after a __syncthreads() the whole block does. */
 #ifndef HP_COPIES_H
 #define HP_COPIES_H
 
@@ -35,7 +35,7 @@ static __device__ __forceinline__ void hp_copies_commit() {
 template <int N> static __device__ __forceinline__ void hp_copies_wait() {
     asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
 }
-/* Brings the line of 128 bytes into the second-level cache. */
+/* Prefetches the line of 128 bytes into the second-level cache. */
 static __device__ __forceinline__ void hp_fetch_line(const void *at) {
     asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The runtime keeps an error until it is asked for, and launches ask after themselves: one that is known here
- * must not come back as the next launch's failure. */
+/* Clears the error: the runtime keeps an error until someone reads it, and a known one must not look like the
+ * next launch's failure. */
 hp_status hp_cuda_checked(cudaError_t code, const char *call, hp_error *err) {
     if (code == cudaSuccess) return HP_OK;
     int gpu = 0;
@@ -23,8 +23,8 @@ hp_status hp_cuda_asked(cudaError_t code, const char *call, bool *yes, hp_error 
     return HP_OK;
 }
 
-/* This process among those of its node. Slurm's number comes last: a launcher of which Slurm started one
- * process per node numbers its ranks itself. */
+/* Index of this process among those of its node. Slurm's comes last: if Slurm started one launcher per node,
+ * that launcher numbers its ranks itself. */
 static int rank_on_node(void) {
     static const char *const NAMES[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "MV2_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK", "SLURM_LOCALID"};
@@ -33,7 +33,7 @@ static int rank_on_node(void) {
     return 0;
 }
 
-/* The plan's rule, over the ranks and the GPUs of this node. */
+/* The plan's rule, applied to the ranks and GPUs of this node. */
 static int gpu_on_node(const hp_placement *ranks, int gpus) {
     hp_placement node = ranks ? *ranks : (hp_placement){.roles = 1, .replicas = 1, .clients = 1};
     node.nodes = 1;
@@ -41,9 +41,9 @@ static int gpu_on_node(const hp_placement *ranks, int gpus) {
     return hp_placement_device(&node, rank_on_node());
 }
 
-/* Streams share this many queues to the GPU, 8 by default; in a shared queue work waits for what another
- * stream waits for, which may be a rank that waits for this one. ("CUDA Programming Guide", environment
- * variables.) */
+/* Streams share this many hardware queues, 8 by default. In a shared queue, work may wait behind
+ * another stream that waits for a rank, which in turn waits for this one. ("CUDA Programming Guide",
+ * environment variables.) */
 static void want_queues(void) {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
@@ -56,7 +56,7 @@ static hp_status count_gpus(int *gpus, hp_error *err) {
                    code == cudaSuccess ? "none found" : cudaGetErrorString(code));
 }
 
-/* None of them waits for the default stream. */
+/* None of the streams waits for the default stream. */
 static hp_status open_streams(hp_cuda *c, hp_error *err) {
     cudaStream_t *const streams[] = {&c->compute, &c->copy, &c->messages, &c->sums};
     int least, greatest;
@@ -104,7 +104,7 @@ hp_status hp_cuda_wait(cudaStream_t stream, const hp_order *order, hp_error *err
     return HP_OK;
 }
 
-/* An event recorded within a capture is known to the captured work alone, unless it is marked external. */
+/* During a capture, only events marked external are visible outside the captured work. */
 hp_status hp_cuda_record(const hp_cuda *c, cudaStream_t stream, const hp_order *order, hp_error *err) {
     const bool captured = c->captures && stream == c->compute;
     if (order && order->done)

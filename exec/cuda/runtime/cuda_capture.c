@@ -1,12 +1,12 @@
-/* cuda_capture.c - work of the compute stream that is kept and given again: CUDA graphs, by stream capture.
+/* cuda_capture.c - captures work of the compute stream once and replays it: CUDA graphs, by stream capture.
  *
- * Events recorded after captured work are nodes of the graph: "each launch of the graph will record event to capture
- * execution of the node's dependencies" ("CUDA Runtime API", cudaGraphAddEventRecordNode), so that other
- * streams and the host wait for the last launch as they do for the last record.
+ * Events recorded in a capture are nodes of the graph: "each launch of the graph will record event to capture
+ * execution of the node's dependencies" ("CUDA Runtime API", cudaGraphAddEventRecordNode). So other streams
+ * and the host wait for the last launch as for the last record.
  *
- * The mode is the capturing thread's alone: others, NCCL's among them, go on calling what they like, but for
- * giving work to the compute stream, which one thread of a process does. What a kernel or a library does once
- * (loading its code, above all) was done when the work was first given. */
+ * The capture mode concerns only the capturing thread. Other threads, such as NCCL's, may make any call
+ * except submit to the compute stream, which only one thread of a process does. One-time work of kernels and
+ * libraries, such as loading code, was done when the work first ran. */
 #include "exec/cuda/runtime/cuda.h"
 
 static hp_status begin(const hp_memory *m, hp_error *err) {
@@ -16,7 +16,7 @@ static hp_status begin(const hp_memory *m, hp_error *err) {
     return HP_OK;
 }
 
-/* Whatever the device has to allocate or to copy for a launch, it does here. */
+/* Does now what a launch would otherwise have to allocate or copy. */
 static hp_status instantiate(const hp_cuda *c, cudaGraph_t graph, hp_captured **captured, hp_error *err) {
     cudaGraphExec_t exec = NULL;
     HP_CUDA(cudaGraphInstantiate(&exec, graph, 0));

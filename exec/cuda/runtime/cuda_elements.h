@@ -1,12 +1,12 @@
-/* cuda_elements.h - what all kernels share: elements of any type, computed in float32; several at a time where
- * they lie aligned; how many threads. */
+/* cuda_elements.h - shared by all kernels: elements of any type, computed in float32; vector loads and stores
+ * where aligned; numbers of threads. */
 #ifndef HP_CUDA_ELEMENTS_H
 #define HP_CUDA_ELEMENTS_H
 
 #include "exec/cuda/runtime/cuda_runtime_kernel.h"
 #include "networks/graph/dtype.h"
 
-enum { THREADS = 256, MOST_BLOCKS = 4096 }; /* 31 blocks for each processor of an H200 */
+enum { THREADS = 256, MOST_BLOCKS = 4096 }; /* 31 blocks per multiprocessor of an H200 */
 
 static __device__ inline float real(float v) {
     return v;
@@ -27,7 +27,7 @@ static __device__ inline void round_to(__half *to, float v) {
     *to = __float2half(v);
 }
 
-/* 2^x within two units of its last place; less than 2^-126 is 0. */
+/* 2^x within two units in the last place; below 2^-126 it is 0. */
 static __device__ inline float power_of_two(float x) {
 #if defined(HP_CUDA_STANDIN)
     return exp2f(x);
@@ -38,7 +38,7 @@ static __device__ inline float power_of_two(float x) {
 #endif
 }
 
-/* V neighbours, read and written at once. */
+/* V adjacent elements, read and written together. */
 template <typename T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 
 template <typename T, int V> static __device__ inline void load(float (&to)[V], const T *from, int64_t i) {
@@ -52,8 +52,9 @@ template <typename T, int V> static __device__ inline void store(T *to, int64_t 
     *reinterpret_cast<Pack<T, V> *>(to + i) = p;
 }
 
-/* A thread's sum of many numbers, whose error does not grow with how many: in float32 over SUM_BLOCK of them, and these in
- * float64, as exec/device/kernels/isa_sum.inc has it. Products and sums are never contracted. */
+/* A thread's sum of many numbers, with an error that does not grow with their count: blocks of
+ * SUM_BLOCK in float32, their sums in float64, as in exec/device/kernels/isa_sum.inc. Products and sums
+ * are never contracted. */
 enum { SUM_BLOCK = 64 };
 
 template <int V> struct BlockedSum {
@@ -82,7 +83,7 @@ static __device__ inline int64_t all_threads() {
     return (int64_t)gridDim.x * blockDim.x;
 }
 
-/* v / by, most often in 32 bits: four times as fast. */
+/* v / by, in 32 bits where that suffices: four times as fast. */
 static __device__ inline int64_t quotient(int64_t v, int32_t by) {
     return v <= UINT32_MAX ? (int64_t)((uint32_t)v / (uint32_t)by) : v / by;
 }

@@ -1,4 +1,4 @@
-/* cuda_memory.c - a GPU's memory as a place for buffers. An event of the executor is one of CUDA's. */
+/* cuda_memory.c - a GPU's memory for buffers. Events of the executor are CUDA events. */
 #include "exec/cuda/runtime/cuda.h"
 
 #include <assert.h>
@@ -15,8 +15,7 @@ static void cuda_close(hp_memory *m) {
     if (m->device) hp_cuda_close(m->device);
 }
 
-/* Waits for the compute stream alone: others may hold messages that wait for a rank that waits for this
- * host. */
+/* Waits only for the compute stream: others may hold messages for a rank that waits for this host. */
 static hp_status synchronise(const hp_memory *m, hp_error *err) {
     HP_CUDA(cudaStreamSynchronize(hp_cuda_of(m)->compute));
     return HP_OK;
@@ -35,8 +34,9 @@ static void cuda_free(const hp_memory *m, void *at, int64_t bytes) {
     cudaFree(at);
 }
 
-/* On the compute stream, which does not wait for the default one: cudaMemcpy returns before the last bytes of
- * pageable memory have got to the GPU ("CUDA Runtime API", "API synchronization behavior"). */
+/* Copies on the compute stream, which does not wait for the default one. There cudaMemcpy would return
+ * before the last bytes of pageable memory have reached the GPU ("CUDA Runtime API", "API
+ * synchronization behavior"). */
 static hp_status move(const hp_memory *m, void *to, const void *from, int64_t bytes, enum cudaMemcpyKind kind,
                       hp_error *err) {
     const hp_cuda *c = hp_cuda_of(m);
@@ -137,7 +137,7 @@ static hp_status peer_name(const hp_memory *m, void *at, hp_memory_name *name, h
     return HP_OK;
 }
 
-/* Of another GPU as well, where the two have a way to each other; else it fails. */
+/* Memory of another GPU as well, where the two can reach each other; else this fails. */
 static hp_status peer_open(const hp_memory *m, const hp_memory_name *name, void **at, hp_error *err) {
     cudaIpcMemHandle_t handle;
     (void)m;

@@ -1,4 +1,4 @@
-/* warp.h - kernels that give a row to each warp: threadIdx.x is the lane. All lanes get the same sum, added up in the
+/* warp.h - kernels with one row per warp: threadIdx.x is the lane. All lanes get the same sum, added in the
  * same order in every run. */
 #ifndef HP_WARP_H
 #define HP_WARP_H
@@ -34,7 +34,7 @@ static inline dim3 warps() {
     return dim3(WARP, THREADS / WARP);
 }
 
-/* Blocks for so many rows. */
+/* Number of blocks for that many rows. */
 static inline dim3 warps_for(int64_t rows) {
     return dim3(blocks_for(rows * WARP));
 }

@@ -1,7 +1,7 @@
-/* attend.h - attention by tiles of queries and keys: what its kernels share. A block of threads has a tile of one head of
- * one sample; no more than a tile of scores is ever there (Dao et al., NeurIPS 2022).
+/* attend.h - attention by tiles of queries and keys: shared by its kernels. A block of threads handles one
+ * tile of one head of one sample. No more than a tile of scores exists at a time (Dao et al., NeurIPS 2022).
  *
- * Windows (Liu et al., ICCV 2021) are tiled one by one; without windows the whole map is one. */
+ * Windows (Liu et al., ICCV 2021) are tiled one by one; without windows the whole map counts as one. */
 #ifndef HP_ATTEND_H
 #define HP_ATTEND_H
 
@@ -12,7 +12,7 @@ struct Rect {
     int32_t y0, x0, h, w;
 };
 
-/* n pixels of a rectangle, row by row, from the `first` on. */
+/* n pixels of a rectangle in row-major order, from `first` on. */
 struct Pixels {
     Rect in;
     int32_t first, n;
@@ -56,18 +56,18 @@ static __device__ inline Pixels pixels_from(const Rect &r, int32_t first, int32_
     return {r, first, left < most ? left : most};
 }
 
-/* Which windows a box has pixels of, and how many tiles of how many pixels a window may have. */
+/* The windows that a box touches; tiles per window, pixels per tile. */
 struct Windows {
     int32_t y, x, h, w, tiles, tile;
 };
 
-/* A window; a tile of its pixels of a box, of which n may be 0 or less. */
+/* A window, and a tile of its pixels within a box; rows.n <= 0: the tile is empty. */
 struct Work {
     int32_t ky, kx;
     Pixels rows;
 };
 
-/* The one of number `at`. */
+/* The work with index `at`. */
 static __device__ inline Work work_of(const hp_cuda_attend &a, const Windows &w, const hp_cuda_heads &box,
                                       int32_t at) {
     const int32_t window = at / w.tiles, ky = w.y + window / w.w, kx = w.x + window % w.w;
@@ -76,17 +76,17 @@ static __device__ inline Work work_of(const hp_cuda_attend &a, const Windows &w,
 
 /* --- channels of heads --- */
 
-/* Channels [from, to) of a head, of one sample's pixels; the others are 0. */
+/* Channels [from, to) of a head in one sample's pixels; other channels read as 0. */
 template <typename T> struct Channels {
     const T *at; /* the head's first channel of the box's first pixel */
     hp_cuda_heads box;
     int32_t from, to, channels, map_w;
-    const float *turn; /* NULL: as they are */
+    const float *turn; /* angles of rotary positions; NULL: no rotation */
 
     __device__ const T *pixel(int32_t y, int32_t x) const {
         return at + ((int64_t)(y - box.y0) * box.w + x - box.x0) * box.c;
     }
-    /* Of pixel i; where rows follow each other it needs no division. */
+    /* Address of pixel i; needs no division if the rectangle has the box's full rows. */
     __device__ const T *pixel_of(const Pixels &p, int32_t i) const {
         if (p.in.x0 != box.x0 || p.in.w != box.w) return pixel(p.y(i), p.x(i));
         return at + ((int64_t)(p.in.y0 - box.y0) * box.w + p.first + i) * box.c;
@@ -116,7 +116,7 @@ static __device__ inline Channels<T> channels_of(const hp_cuda_attend &a, const 
     return c;
 }
 
-/* What a query's head reads. */
+/* The tensors that a query head reads. */
 template <typename T> struct Operands { Channels<T> q, k, v; };
 
 template <typename T>
@@ -142,13 +142,13 @@ static __device__ inline float bias_of(const hp_cuda_attend &a, int32_t head, co
                   p.kx + a.window_w - 1];
 }
 
-/* Of a query, among log_sum and product. */
+/* Index of a query in log_sum and product. */
 static __device__ inline int64_t query_at(const hp_cuda_attend &a, int64_t n, int32_t y, int32_t x,
                                           int32_t head) {
     return ((n * a.y.h + y - a.y.y0) * a.y.w + x - a.y.x0) * a.heads + head - a.first_head;
 }
 
-/* Of tiles of queries and keys, is there a pair that is seen? */
+/* Does any query of one tile see any key of the other? */
 static __device__ inline bool any_seen(const hp_cuda_attend &a, const Pixels &queries, const Pixels &keys) {
     return is_seen(a, {queries.y(queries.n - 1), queries.x(queries.n - 1), keys.y(0), keys.x(0)});
 }
@@ -168,14 +168,14 @@ static inline Windows windows_of(const hp_cuda_attend *a, const hp_cuda_heads *b
     return w;
 }
 
-/* A block for each tile, head and sample; of many samples several for each block. */
+/* One block per tile, head and sample; if there are too many samples, a block takes several. */
 static inline dim3 blocks_of(const Windows &w, int32_t heads, int64_t samples) {
     const int64_t most = 65535;
     return dim3((unsigned)(w.h * w.w * w.tiles), (unsigned)heads,
                 (unsigned)(samples < most ? samples : most));
 }
 
-/* Heads of keys and values that the queries' heads read. */
+/* Heads of keys and values that the query heads read. */
 struct Shared {
     int32_t first, n;
 };
@@ -184,7 +184,7 @@ static inline Shared shared_of(const hp_cuda_attend *a) {
     return {first, (a->first_head + a->heads + a->group - 1) / a->group - first};
 }
 
-/* attention_wide.cu; the backward pass has a->product already. */
+/* attention_wide.cu; the backward pass needs a->product to be computed already. */
 cudaError_t hp_attend_wide_forward(const hp_cuda_attend *a, cudaStream_t s);
 cudaError_t hp_attend_wide_backward(const hp_cuda_attend *a, cudaStream_t s);
 

@@ -1,10 +1,12 @@
-/* attend_tile.h - tiles of attention in shared memory, and their products. 4 warps have 16 rows each; columns are as many
- * as there is room for. Sums lie in a warp as the tensor cores leave them (exec/cuda/runtime/mma.h): of sum[n][4], with
- * g = lane / 4 and t = lane % 4, the first two are row g, columns 8n + 2t and the next, the others row g + 8.
+/* attend_tile.h - tiles of attention in shared memory, and their products.
  *
- * Factors of 16 bits go to the tensor cores, weights rounded to their type, sums in float32. Those of float32 are
- * multiplied as they are, by the processors' ordinary units; inference in 16 bits, whose maps are float32 here, rounds them on
- * their way into the tiles. S is the type of the maps, T that of the tiles. */
+ * 4 warps have 16 rows each; the number of columns follows from the memory available. Sums lie in a warp as
+ * tensor cores leave them (exec/cuda/runtime/mma.h). Let g = lane / 4 and t = lane % 4. The first two of
+ * sum[n][4] are row g, columns 8n + 2t and 8n + 2t + 1; the other two are the same columns of row g + 8.
+ *
+ * Factors of 16 bits go to the tensor cores, with weights rounded to their type and sums in float32. float32
+ * factors are multiplied as they are, by the ordinary units. Inference in 16 bits has float32 maps here and
+ * rounds them on the way into the tiles. S is the type of the maps, T that of the tiles. */
 #ifndef HP_ATTEND_TILE_H
 #define HP_ATTEND_TILE_H
 
@@ -15,16 +17,16 @@
 
 enum { STRIP = 16, STRIPS = 4, ROWS = STRIPS * STRIP, BLOCK = STRIPS * WARP };
 
-/* A head has at most D channels. */
+/* Heads have at most D channels. */
 template <typename T, int D> struct Sizes {
-    static const int COLUMNS = 4096 / (D * (int)sizeof(T)); /* of a tile, whose rows are so many elements */
+    static const int COLUMNS = 4096 / (D * (int)sizeof(T)); /* columns of a tile */
     static const int PITCH =
-        D + 16 / (int)sizeof(T); /* an odd number of 16 bytes: rows lie in different banks */
+        D + 16 / (int)sizeof(T); /* row pitch, an odd multiple of 16 bytes: rows lie in different banks */
 };
 
 template <typename T, int D, int N> struct alignas(16) SharedTile { T at[N][Sizes<T, D>::PITCH]; };
 
-/* Where a pixel is on the map. */
+/* A pixel's position in the map. */
 struct Spot {
     int32_t y, x;
 };
@@ -33,13 +35,13 @@ static __device__ inline int32_t thread_of_block() {
     return (int32_t)(threadIdx.y * WARP + threadIdx.x);
 }
 
-/* Of the last pixel in place of one that is not there. */
+/* Position of pixel i, or of the last pixel beyond the end. */
 static __device__ inline Spot spot_of(const Pixels &p, int32_t i) {
     const int32_t j = i < p.n ? i : p.n - 1;
     return {p.y(j), p.x(j)};
 }
 
-/* The lane's row of the tile, for half = 1 the other one. */
+/* The lane's row of the tile; half = 1: its second row. */
 static __device__ inline int32_t row_of(int half) {
     return (int32_t)(threadIdx.y * STRIP + threadIdx.x / 4) + 8 * half;
 }
@@ -53,19 +55,19 @@ template <int N> static __device__ inline void find_spots(Spot (&to)[N], const P
     if (thread_of_block() < N) to[thread_of_block()] = spot_of(p, thread_of_block());
 }
 
-/* --- between memory and shared memory, 16 bytes at a time where they lie so --- */
+/* --- between memory and shared memory, 16 bytes at a time where aligned --- */
 
 template <typename S> static __device__ inline bool is_aligned(const Channels<S> &c, int32_t unit) {
     return c.from == 0 && c.to == c.channels && c.channels % unit == 0 && c.box.c % unit == 0 &&
            (uintptr_t)c.at % 16 == 0;
 }
 
-/* May a head be read so many channels at a time, as it is? */
+/* May `unit` channels of a head be read at once, without rotation? */
 template <typename S> static __device__ inline bool is_plain(const Channels<S> &c, int32_t unit) {
     return is_aligned(c, unit) && !c.turn;
 }
 
-/* So many neighbours, as they are or rounded. */
+/* Reads UNIT adjacent elements, rounded to T if S differs. */
 template <typename T, int UNIT, typename S> static __device__ inline Pack<T, UNIT> unit_at(const S *from) {
     if constexpr (std::is_same<S, T>::value) {
         return *(const Pack<T, UNIT> *)from;
@@ -81,8 +83,8 @@ template <typename T, int UNIT, typename S> static __device__ inline Pack<T, UNI
     }
 }
 
-/* A thread's part of a tile of N pixels on its way, where the head is plain; else it is read when it arrives. What is not there
- * is 0. */
+/* A thread's part of a tile of N pixels, prefetched into registers if the head is plain; else it is read on
+ * arrival. Missing elements are 0. */
 template <typename T, int D, int N, typename S = T> struct OnTheWay {
     static const int UNIT = 16 / (int)sizeof(T), UNITS = D / UNIT, MINE = N * UNITS / BLOCK;
     static_assert(N * UNITS % BLOCK == 0, "all threads have as many");
@@ -126,10 +128,10 @@ static __device__ inline void fill(SharedTile<T, D, N> &to, const Channels<S> &o
     all.arrive(to, of, p);
 }
 
-/* Results on their way, in float32. */
+/* Results on their way to memory, in float32. */
 template <int D> struct Stage { float at[ROWS][D + 4]; };
 
-/* Sums times scale[0] and scale[1], of the lane's rows. */
+/* Multiplies sums by scale[0] and scale[1], one per row of the lane. */
 template <int D>
 static __device__ inline void put_down(Stage<D> &to, const float (&sum)[D / 8][4], const float (&scale)[2]) {
 #pragma unroll
@@ -137,7 +139,7 @@ static __device__ inline void put_down(Stage<D> &to, const float (&sum)[D / 8][4
         for (int e = 0; e < 4; e++) to.at[row_of(e / 2)][column_of(n, e)] = sum[n][e] * scale[e / 2];
 }
 
-/* Turned back by the angles of their places. */
+/* Undoes the rotation by the angles of the pixels' positions. */
 template <typename T, int D>
 static __device__ inline float turned_back(const Stage<D> &s, const Channels<T> &to, const Spot &p, int32_t r,
                                            int32_t c) {
@@ -186,7 +188,8 @@ static __device__ inline uint32_t pair_of(float a, float b, __half) {
     return word_of(two);
 }
 
-/* What a lane's address is of for the tensor cores: rows and 8 more down, or 8 columns on. */
+/* Rows and columns of the address that a lane passes to the tensor cores' loads: 16 rows, then the same
+ * 8 columns further. */
 static __device__ inline int32_t down_of_lane() {
     return (int32_t)threadIdx.x % 16;
 }
@@ -194,7 +197,7 @@ static __device__ inline int32_t across_of_lane() {
     return (int32_t)threadIdx.x / 16 * 8;
 }
 
-/* sum += the warp's rows times columns, over channels. */
+/* sum += the warp's rows times columns, summed over channels. */
 template <typename T, int D, int C>
 static __device__ inline void multiply(float (&sum)[C][4], const SharedTile<T, D, ROWS> &rows,
                                        const SharedTile<T, D, 8 * C> &columns) {
@@ -212,7 +215,7 @@ static __device__ inline void multiply(float (&sum)[C][4], const SharedTile<T, D
     }
 }
 
-/* sum += weights of the warp's rows times columns, over columns: C times 8 of them, of D channels. */
+/* sum += the warp's weights times columns, summed over the 8 C columns, for D channels. */
 template <typename T, int D, int C>
 static __device__ inline void add_weighted(float (&sum)[D / 8][4], const float (&weight)[C][4],
                                            const SharedTile<T, D, 8 * C> &columns) {
@@ -259,7 +262,8 @@ static __device__ inline void add_weighted(float (&sum)[D / 8][4], const float (
                                            const SharedTile<float, D, 8 * C> &columns) {
 #pragma unroll
     for (int j = 0; j < 8 * C; j++) {
-        const int lane = (int)threadIdx.x / 4 * 4 + j % 8 / 2; /* who has column j of the same rows */
+        /* the lane that has column j of the same rows */
+        const int lane = (int)threadIdx.x / 4 * 4 + j % 8 / 2;
         const float w[2] = {__shfl_sync(~0u, weight[j / 8][j % 2], lane),
                             __shfl_sync(~0u, weight[j / 8][2 + j % 2], lane)};
 #pragma unroll
@@ -271,9 +275,9 @@ static __device__ inline void add_weighted(float (&sum)[D / 8][4], const float (
 
 /* --- scores --- */
 
-/* Of a head, in powers of two. */
+/* Scores of a head, as powers of two. */
 struct Scores {
-    const float *bias; /* of two pixels in the same place; NULL */
+    const float *bias; /* at the offset of a pixel to itself; NULL: no bias */
     int32_t wide;
     float scale;
     bool causal;
@@ -281,7 +285,7 @@ struct Scores {
     __device__ bool sees(const Spot &query, const Spot &key) const {
         return !causal || key.y < query.y || (key.y == query.y && key.x <= query.x);
     }
-    /* Of a tile that is full: need no pair be looked at? first: of the queries; last: of the keys. */
+    /* Can all pairs of a full tile be treated alike? first: its first query; last: its last key. */
     __device__ bool all_alike(const Spot &first, const Spot &last) const {
         return !bias && sees(first, last);
     }
@@ -301,7 +305,7 @@ static __device__ inline Scores scores_of(const hp_cuda_attend &a, int32_t head)
     return {bias, wide, a.scale * LOG2_E, a.causal};
 }
 
-/* What the backward pass knows of a query. */
+/* What the backward pass keeps of a query. */
 struct Query {
     float log_sum, product; /* in powers of two */
 };
@@ -313,7 +317,7 @@ static __device__ inline Query query_of(const hp_cuda_attend &a, int64_t n, int3
 
 /* --- on the host --- */
 
-/* Blocks of a processor at least: registers are shared out for so many. */
+/* Minimum number of blocks per multiprocessor: limits the registers. */
 template <int D> static constexpr int blocks_at_once(int of_narrow) {
     return D > 64 ? 2 : of_narrow;
 }
@@ -322,12 +326,12 @@ static inline dim3 strips() {
     return dim3(WARP, STRIPS);
 }
 
-/* Is there room for rows of two kinds and columns of two kinds in 48 KiB? */
+/* Do two tiles of rows and two of columns fit into 48 KiB? */
 static inline bool fits_tile(const hp_cuda_attend *a) {
     return a->channels <= (a->factors == HP_F32 ? 64 : 128);
 }
 
-/* Calls f with the types of maps and tiles, which differ where maps are float32 alone, and D. */
+/* Calls f with D and the types of maps and tiles, which differ only where maps are float32. */
 template <typename F> static cudaError_t with_tile(const hp_cuda_attend *a, F f) {
     return with_type(a->factors, [&](auto factors) {
         using T = decltype(factors);

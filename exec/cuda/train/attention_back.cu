@@ -1,9 +1,10 @@
-/* attention_back.cu - gradients of attention: scores come again from the logarithm of each query's sum. Queries' gradients
- * by tiles of queries, keys' and values' by tiles of keys, the bias's by its places: each is added up by those that own
- * it, in a fixed order. Definition: exec/device/ref/ref_attention.c. */
+/* attention_back.cu - gradients of attention. Scores are recomputed from the logarithm of each query's sum.
+ * Tiles of queries give the queries' gradients, tiles of keys those of keys and values, and offsets that of
+ * the bias. Each gradient is summed by its owner in a fixed order. Definition:
+ * exec/device/ref/ref_attention.c. */
 #include "exec/cuda/train/attend_tile.h"
 
-/* --- dy times y of each query and head, which is the sum of its weights times their gradients --- */
+/* --- dy times y per query and head: the sum of its weights times their gradients --- */
 
 template <typename T> static __global__ void attend_products(hp_cuda_attend a) {
     const int64_t pixels = (int64_t)a.y.h * a.y.w, rows = a.samples * pixels * a.heads;
@@ -21,10 +22,10 @@ template <typename T> static __global__ void attend_products(hp_cuda_attend a) {
     }
 }
 
-/* --- a tile of pairs: rows and columns of queries and keys, whichever --- */
+/* --- a tile of pairs; rows and columns: queries and keys, or the other way round --- */
 
 template <typename T, int D> struct TilePair {
-    SharedTile<T, D, ROWS> row[2];                    /* of queries: q, dy; of keys: k, v */
+    SharedTile<T, D, ROWS> row[2];                    /* rows of queries: q, dy; rows of keys: k, v */
     SharedTile<T, D, Sizes<T, D>::COLUMNS> column[2]; /* the others */
 };
 
@@ -33,7 +34,7 @@ template <typename T, int D> union BackRoom {
     Stage<D> out;
 };
 
-/* Products of queries and keys, of dy and values; then weights, and gradients of scores. */
+/* First products of queries and keys, and of dy and values; then weights and gradients of scores. */
 template <int C> struct Grade { float weight[C][4], dscore[C][4]; };
 
 template <typename T, int D, int C> static __device__ inline Grade<C> products_of(const TilePair<T, D> &in) {
@@ -43,7 +44,7 @@ template <typename T, int D, int C> static __device__ inline Grade<C> products_o
     return g;
 }
 
-/* A pair's weight, and the gradient of its score, from products. */
+/* Computes a pair's weight and the gradient of its score from the products. */
 static __device__ inline void grade(const Scores &of, bool alike, bool here, const Spot &query,
                                     const Spot &key, const Query &known, float *weight, float *dscore) {
     const bool seen = alike || (here && of.sees(query, key));
@@ -113,7 +114,7 @@ static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_que
     }
 }
 
-/* --- keys and values: of all heads that share them --- */
+/* --- keys and values: summed over all heads that share them --- */
 
 template <typename T, int D>
 static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_keys(hp_cuda_attend a,
@@ -189,7 +190,7 @@ static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_key
 
 /* --- the bias by relative position --- */
 
-/* Sums of a tile's gradients by place: each place has a thread, which goes through its queries. */
+/* Sums a tile's gradients by offset: one thread per offset, which walks through the queries. */
 template <int C>
 static __device__ inline void add_places(const hp_cuda_attend &a, const float (&dscore)[ROWS][C],
                                          const Spot *query, int32_t queries, const Pixels &keys,
@@ -207,7 +208,7 @@ static __device__ inline void add_places(const hp_cuda_attend &a, const float (&
     }
 }
 
-/* A block has every so manieth tile of queries, window and sample of one head. */
+/* A block handles every (gridDim.x)th tile of queries, window and sample of one head. */
 template <typename T, int D>
 static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_bias(hp_cuda_attend a,
                                                                                   Windows windows) {

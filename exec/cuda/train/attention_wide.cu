@@ -1,14 +1,15 @@
-/* attention_wide.cu - attention of heads that are too wide for attend_tile.h's shared memory: tiles of 32 queries and 32
- * keys, 8 warps; each warp has 4 of the rows, a lane one column. Channels come through shared memory, 32 at a time. Scores meet
- * a running maximum and sum (Milakov and Gimelshein 2018); in the backward pass they come again from the logarithm of
- * each query's sum. Definition: exec/device/ref/ref_attention.c. */
+/* attention_wide.cu - attention of heads too wide for the shared memory of attend_tile.h: tiles of 32
+ * queries and 32 keys, 8 warps. Each warp has 4 of the rows, each lane one column. Channels come through
+ * shared memory, 32 at a time. Softmax uses a running maximum and sum (Milakov and Gimelshein 2018); the
+ * backward pass recomputes scores from the logarithm of each query's sum. Definition:
+ * exec/device/ref/ref_attention.c. */
 #include "exec/cuda/train/attend.h"
 
-enum { TILE = WARP, DEEP = THREADS / WARP, OWN = TILE / DEEP }; /* rows of a tile, its warps, rows of each */
+enum { TILE = WARP, DEEP = THREADS / WARP, OWN = TILE / DEEP }; /* rows of a tile, its warps, rows per warp */
 
-typedef float Tile[TILE][TILE + 1]; /* columns lie in different banks */
+typedef float Tile[TILE][TILE + 1]; /* padded: columns lie in different banks */
 
-/* Channels [c0, c0 + TILE) of the pixels into shared memory. */
+/* Loads channels [c0, c0 + TILE) of the pixels into shared memory. */
 template <typename T>
 static __device__ inline void fill(Tile &to, const Channels<T> &of, const Pixels &p, int32_t c0) {
     const int32_t c = c0 + (int32_t)threadIdx.x;
@@ -20,7 +21,7 @@ static __device__ inline void fill(Tile &to, const Channels<T> &of, const Pixels
 
 /* --- products --- */
 
-/* sum[i] = row i of `rows` times this lane's row of `columns`, over a head's channels. */
+/* sum[i] = row i of `rows` times this lane's row of `columns`, summed over a head's channels. */
 template <typename T>
 static __device__ inline void multiply(float (&sum)[OWN], const Channels<T> &rows, const Pixels &of_rows,
                                        const Channels<T> &columns, const Pixels &of_columns, Tile &left,
@@ -36,7 +37,7 @@ static __device__ inline void multiply(float (&sum)[OWN], const Channels<T> &row
     }
 }
 
-/* sum[.][i] += row i of `weight` times the columns' channels, TILE of them after another. */
+/* sum[.][i] += row i of `weight` times the columns' channels, TILE at a time. */
 template <typename T, int CHUNKS>
 static __device__ inline void add_weighted(float (&sum)[CHUNKS][OWN], const Tile &weight,
                                            const Channels<T> &columns, const Pixels &of_columns,
@@ -54,7 +55,7 @@ static __device__ inline void add_weighted(float (&sum)[CHUNKS][OWN], const Tile
 
 /* --- results --- */
 
-/* Rows of a tile to where they belong, times `scale`, turned back by the angles of their places. */
+/* Writes rows of a tile to memory, times `scale`, with their rotation undone. */
 template <typename T, int CHUNKS>
 static __device__ inline void store_rows(const float (&sum)[CHUNKS][OWN], const Channels<T> &to,
                                          const Pixels &p, const float (&scale)[OWN]) {
@@ -83,7 +84,8 @@ static __device__ inline void store_rows(const float (&sum)[CHUNKS][OWN], const 
 
 /* --- forward --- */
 
-/* Scores of a row become weights, and what was added up before is scaled to the new maximum. */
+/* Turns scores of a row into weights, and returns the factor that rescales earlier sums
+ * to the new maximum. */
 struct Running {
     float most, sum;
     __device__ float add(float score, float *weight) {
@@ -134,7 +136,7 @@ template <typename T, int CHUNKS> static __global__ void wide_forward(hp_cuda_at
 
 /* --- backward --- */
 
-/* A pair's weight, and the gradient of its score from that of the weight. */
+/* A pair's weight, and the gradient of its score. */
 struct Gradient {
     float weight, score;
 };
@@ -179,7 +181,7 @@ template <typename T, int CHUNKS> static __global__ void wide_queries(hp_cuda_at
     }
 }
 
-/* --- keys and values: of all heads that share them --- */
+/* --- keys and values: summed over all heads that share them --- */
 
 template <typename T, int CHUNKS>
 static __global__ void wide_keys(hp_cuda_attend a, Windows windows, int32_t first) {
@@ -224,7 +226,7 @@ static __global__ void wide_keys(hp_cuda_attend a, Windows windows, int32_t firs
     }
 }
 
-/* --- the bias by relative position: a block for each place of the table --- */
+/* --- the bias by relative position: one block per offset in the table --- */
 
 template <typename T> static __global__ void wide_bias(hp_cuda_attend a) {
     __shared__ double part[THREADS];
@@ -264,7 +266,7 @@ template <typename T> static __global__ void wide_bias(hp_cuda_attend a) {
 
 /* --- launchers --- */
 
-/* Calls f with the element type and how many times TILE channels a head has at most. */
+/* Calls f with the element type and the number of chunks of TILE channels that a head needs. */
 template <typename F> static cudaError_t with_head(hp_dtype t, int32_t channels, F f) {
     return with_type(t, [&](auto type) {
         if (channels <= 4 * TILE) return f(type, std::integral_constant<int, 4>());

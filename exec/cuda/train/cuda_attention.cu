@@ -1,8 +1,8 @@
-/* cuda_attention.cu - attention with a running maximum and sum (Milakov and Gimelshein 2018): a tile of queries meets its
- * keys tile by tile. Definition: exec/device/ref/ref_attention.c. */
+/* cuda_attention.cu - attention with a running maximum and sum (Milakov and Gimelshein 2018): a tile of
+ * queries visits its keys tile by tile. Definition: exec/device/ref/ref_attention.c. */
 #include "exec/cuda/train/attend_tile.h"
 
-/* The other lanes of a row are the next to it. */
+/* The other lanes of a row are adjacent. */
 static __device__ inline float row_most(float mine) {
     mine = fmaxf(mine, __shfl_xor_sync(~0u, mine, 1));
     return fmaxf(mine, __shfl_xor_sync(~0u, mine, 2));
@@ -12,11 +12,11 @@ static __device__ inline float row_sum(float mine) {
     return mine + __shfl_xor_sync(~0u, mine, 2);
 }
 
-/* Of the lane's two rows: the largest score, the lane's part of the sum of weights. */
+/* The lane's two rows: the largest score so far, the lane's part of the sum of weights. */
 struct RunningRows {
     float most[2], sum[2];
 
-    /* Scores become weights; scale: of what was added up before. */
+    /* Turns scores into weights; scale: factor for earlier sums. */
     template <int C> __device__ void add(float (&score)[C][4], float (&scale)[2]) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
@@ -24,7 +24,7 @@ struct RunningRows {
 #pragma unroll
             for (int n = 0; n < C; n++) top = fmaxf(top, fmaxf(score[n][2 * half], score[n][2 * half + 1]));
             top = row_most(top);
-            const float base = top == -INFINITY ? 0.0f : top; /* of a row that sees nothing yet */
+            const float base = top == -INFINITY ? 0.0f : top; /* -INFINITY: the row has seen no key yet */
             scale[half] = power_of_two(most[half] - base);
             most[half] = top;
             sum[half] *= scale[half];

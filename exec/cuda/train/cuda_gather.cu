@@ -1,5 +1,6 @@
-/* cuda_gather.cu - elements gathered by place (networks/graph/graph_gather.h), and the transpose: each element of the input adds up, in float64,
- * what the outputs that read it have for it, in an order of its own. Definition: exec/device/ref/ref_gather.c. */
+/* cuda_gather.cu - elements gathered by position (networks/graph/graph_gather.h), and the transpose: each
+ * input element adds up, in float64 and in a fixed order, the gradients of the outputs that read it.
+ * Definition: exec/device/ref/ref_gather.c. */
 #include "exec/cuda/train/cuda_train_kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
@@ -21,13 +22,13 @@ template <typename T> static __global__ void gather(T *y, const T *x, hp_cuda_ga
 
 /* --- the transpose --- */
 
-/* An element of the input: where it is in the whole map, and the sample's outputs. */
+/* An element of the input: its position in the whole map, and its sample's outputs. */
 template <typename T> struct Source {
     const T *dy;
     int64_t y, x, c;
 };
 
-/* Rows lo .. hi - 1 of the output's box on one side of the map that read row `row` of the n. */
+/* Rows lo .. hi - 1 of the output's box that read row `row` of n, on one side of the map. */
 static __device__ inline hp_gather_rows rows_here(int32_t border, int64_t row, int64_t n, int side,
                                                   int64_t before, int64_t made) {
     hp_gather_rows at = hp_gather_readers(border, row, n, side);
@@ -36,8 +37,8 @@ static __device__ inline hp_gather_rows rows_here(int32_t border, int64_t row, i
     return at;
 }
 
-/* Of one pixel of the element's block, and one output channel c of the box: every `lanes`th of its readers, from the `lane`th
- * on. */
+/* Sums over the readers of one pixel of the element's block, for output channel c of the box: every `lanes`th
+ * one from the `lane`th on. */
 template <typename T>
 static __device__ inline double sum_pixels(const hp_cuda_gather &g, const Source<T> &of, int64_t row,
                                            int64_t col, int64_t c, int32_t lane, int32_t lanes) {
@@ -62,7 +63,7 @@ static __device__ inline double sum_pixels(const hp_cuda_gather &g, const Source
     return sum;
 }
 
-/* Of number i of the sequence of channels. */
+/* Sums over the readers of place i in the sequence of channels. */
 template <typename T>
 static __device__ inline double sum_place(const hp_cuda_gather &g, const Source<T> &of, int64_t i,
                                           int32_t lane, int32_t lanes) {
@@ -72,8 +73,8 @@ static __device__ inline double sum_place(const hp_cuda_gather &g, const Source<
     return sum_pixels(g, of, of.y * r.kh + block / r.kw, of.x * r.kw + block % r.kw, c, lane, lanes);
 }
 
-/* The sequence goes `groups` numbers at a time: number u of its rows, v of its columns. The fewer of the two are tried, the
- * other follows; where it does not matter (a step of 0), all of them, which lanes share. */
+/* The sequence is a matrix with `groups` columns; place (u, v). The loop runs over the shorter side, and the
+ * other index follows. If that has a step of 0, all of its indices match and lanes share them. */
 template <typename T, int LANES>
 static __device__ inline double sum_readers(const hp_cuda_gather &g, const Source<T> &of, int32_t lane) {
     const hp_gathering &r = g.rule;
@@ -94,7 +95,7 @@ static __device__ inline double sum_readers(const hp_cuda_gather &g, const Sourc
     return sum;
 }
 
-/* LANES threads for each element of the input: a warp, where many outputs read one. */
+/* LANES threads per input element: a warp where many outputs read one. */
 template <typename T, int LANES>
 static __global__ void gather_backward(T *dx, const T *dy, hp_cuda_gather g, int64_t n) {
     const hp_shape &s = g.shape;
@@ -123,7 +124,7 @@ cudaError_t hp_cuda_gather_forward(hp_dtype t, void *y, const void *x, const hp_
 
 cudaError_t hp_cuda_gather_backward(hp_dtype t, void *dx, const void *dy, const hp_cuda_gather *g,
                                     cudaStream_t s) {
-    enum { MANY = 8 }; /* readers of each, on average */
+    enum { MANY = 8 }; /* average number of readers that makes it a warp */
     const int64_t n = g->shape.n * g->shape.ih * g->shape.iw * g->shape.ic,
                   outs = g->shape.n * g->shape.oh * g->shape.ow * g->shape.oc;
     if (n == 0) return cudaSuccess;

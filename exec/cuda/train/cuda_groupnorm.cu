@@ -1,29 +1,30 @@
-/* cuda_groupnorm.cu - group norm: sums of the map and of its deviations in float64, a column for each sample's channel, then a warp for
- * each group; backward the gradient's too. The order of each sum follows from the sizes alone, so that reruns give the same bits. Definition: exec/device/ref/ref_groupnorm.c. */
+/* cuda_groupnorm.cu - group norm. Sums of the map and of its deviations are in float64: a column per sample
+ * and channel, then a warp per group; backward likewise for the gradient. The order of each sum depends only
+ * on the sizes, so reruns give the same bits. Definition: exec/device/ref/ref_groupnorm.c. */
 #include "exec/cuda/train/sums.h"
 #include "exec/cuda/runtime/warp.h"
 
-/* What each sample's group has, in float64: one after another, a row of all groups. */
-enum { MEAN, INVERSE, SHIFT, SLOPE }; /* inverse: 1 / deviation; means of g, and of g times the normalised */
+/* Values in float64 per sample's group: one row of all groups after another. */
+enum { MEAN, INVERSE, SHIFT, SLOPE }; /* inverse: 1 / deviation; then means of g, of g times normalised x */
 
 static __device__ inline double &of_group(const hp_cuda_groupnorm &g, int which, int64_t group) {
     return g.group[which * g.all_groups + group];
 }
 
-/* Of the input's pixel that is pixel r of the output's box. */
+/* The input's pixel at the position of pixel r of the output's box. */
 static __device__ inline int64_t pixel_of(const hp_shape &s, int64_t r) {
     const int64_t row = quotient(r, s.ow);
     return (s.oy0 + row - s.iy0) * s.iw + s.ox0 + r - row * s.ow - s.ix0;
 }
 
-/* --- terms of the sums: columns are channels of the input's box, sample after sample, or of the output's --- */
+/* --- terms of the sums: a column is a sample's channel, in the input's or the output's box --- */
 
 typedef struct Column {
     int64_t sample, group; /* group: of all */
     int32_t c;
 } Column;
 
-/* first: of the input's channels, the first of such a column. */
+/* first: the input channel of column 0. */
 static __device__ inline Column column_of(const hp_cuda_groupnorm &g, int32_t column, int32_t channels,
                                           int32_t first) {
     const int32_t sample = column / channels, c = column - sample * channels;
@@ -50,7 +51,7 @@ template <typename T> struct SquareTerm {
     }
 };
 
-/* The gradient, alone and times the normalised. */
+/* The gradient, and the gradient times normalised x. */
 template <typename T> struct GradientTerm {
     hp_cuda_groupnorm g;
     __device__ void add(int64_t r, int32_t column, double (&sum)[1], double (&product)[1]) const {
@@ -74,9 +75,9 @@ struct ColumnEnd {
     }
 };
 
-/* --- a group at a time --- */
+/* --- one group at a time --- */
 
-/* Its channels' sums of the input become `which`: their mean, or 1 / sqrt(mean + eps). */
+/* Reduces the channels' sums to `which`: the group's mean, or 1 / sqrt(variance + eps). */
 static __global__ void end_groups(hp_cuda_groupnorm g, int which) {
     for (int64_t i = warp_index(); i < g.all_groups; i += all_warps()) {
         double sum = 0;
@@ -86,7 +87,7 @@ static __global__ void end_groups(hp_cuda_groupnorm g, int which) {
     }
 }
 
-/* Means over all of the map; outside of the output's box the gradient is 0. */
+/* Means over the whole map; outside the output's box the gradient is 0. */
 static __global__ void end_gradients(hp_cuda_groupnorm g) {
     const int32_t groups = g.shape.ic / g.width, outs = g.shape.oc;
     for (int64_t i = warp_index(); i < g.all_groups; i += all_warps()) {
@@ -121,7 +122,7 @@ static __global__ void parameter_gradients(hp_cuda_groupnorm g) {
     }
 }
 
-/* --- an element at a time --- */
+/* --- one element at a time --- */
 
 template <typename T>
 static __device__ inline float normed(const hp_cuda_groupnorm &g, int64_t i, int64_t group) {
@@ -142,7 +143,7 @@ template <typename T> static __global__ void forward(hp_cuda_groupnorm g, int64_
     }
 }
 
-/* dx = inverse (g - mean(g) - xhat mean(g xhat)), g = gamma dy where the output's box is. */
+/* dx = inverse (g - mean(g) - xhat mean(g xhat)), where g = gamma dy inside the output's box, else 0. */
 template <typename T> static __global__ void backward(hp_cuda_groupnorm g, int64_t n) {
     const hp_shape &s = g.shape;
     for (int64_t i = thread_index(); i < n; i += all_threads()) {
@@ -161,7 +162,7 @@ template <typename T> static __global__ void backward(hp_cuda_groupnorm g, int64
 
 /* --- launchers --- */
 
-/* Sums of the input by `term`, and what its groups have of them. */
+/* Sums the input by `term`, then reduces the sums per group. */
 template <typename Term>
 static cudaError_t measure(const hp_cuda_groupnorm *g, Term term, int which, cudaStream_t s) {
     const int32_t columns = (int32_t)(g->shape.n * g->shape.ic);

@@ -1,5 +1,5 @@
-/* cuda_layernorm.cu - layer norm and RMS norm: a warp for each pixel, in float32; the parameters' gradients are column
- * sums in float64. Definition: exec/device/ref/ref_layernorm.c. */
+/* cuda_layernorm.cu - layer norm and RMS norm: one warp per pixel, in float32. The parameters' gradients are
+ * column sums in float64. Definition: exec/device/ref/ref_layernorm.c. */
 #include "exec/cuda/train/sums.h"
 #include "exec/cuda/runtime/warp.h"
 
@@ -7,7 +7,7 @@ struct LayerMoments {
     float mean, inverse; /* 1 / deviation */
 };
 
-/* In two passes: a mean that is large against the deviation costs nothing. */
+/* Two passes keep the variance accurate when the mean is large. */
 template <typename T>
 static __device__ inline LayerMoments moments_of(const T *x, const hp_cuda_layernorm &l, int32_t lane) {
     float sum = 0, square = 0;
@@ -28,14 +28,14 @@ template <typename T> static __global__ void forward_rows(hp_cuda_layernorm l) {
     }
 }
 
-/* g = gamma dy, where there is one. */
+/* g = gamma dy; gamma = 1 if there is none. */
 template <typename T>
 static __device__ inline float scaled(const hp_cuda_layernorm &l, const T *dy, int32_t c) {
     const int32_t out = c - l.first;
     return out >= 0 && out < l.outs ? l.gamma[out] * real(dy[out]) : 0.0f;
 }
 
-/* dx = inverse (g - mean(g) - xhat mean(g xhat)); RMS norm's without mean(g). */
+/* dx = inverse (g - mean(g) - xhat mean(g xhat)); RMS norm: without mean(g). */
 template <typename T> static __global__ void backward_rows(hp_cuda_layernorm l) {
     const int32_t lane = (int32_t)threadIdx.x;
     for (int64_t r = warp_index(); r < l.pixels; r += all_warps()) {
@@ -60,7 +60,7 @@ template <typename T> static __global__ void backward_rows(hp_cuda_layernorm l) 
     }
 }
 
-/* Of gamma's gradient, and beta's. */
+/* Terms of gamma's and beta's gradients. */
 template <typename T> struct LayerTerm {
     hp_cuda_layernorm l;
     __device__ void add(int64_t r, int32_t c, double (&gamma)[1], double (&beta)[1]) const {

@@ -1,8 +1,8 @@
-/* cuda_move.cu - runs of elements from one place to another: copies between boxes, concatenation, padding. A
- * copy knows nothing of elements, and takes the widest words that all its addresses are multiples of. */
+/* cuda_move.cu - moves runs of elements: copies between boxes, concatenation, padding. A copy does not depend
+ * on the element type, so it uses the widest words to which all addresses are aligned. */
 #include "exec/cuda/train/cuda_train_kernel.h"
 
-/* Where run `r` begins, as an element of either side. */
+/* The first element of run `r` on either side. */
 static __device__ inline void run_start(const hp_cuda_runs &m, int64_t r, int64_t *to, int64_t *from) {
     const int64_t row = r / m.n[2], slab = row / m.n[1],
                   at[3] = {slab, row - slab * m.n[1], r - row * m.n[2]};
@@ -44,7 +44,7 @@ static int64_t runs_of(const hp_cuda_runs *r) {
     return r->n[0] * r->n[1] * r->n[2];
 }
 
-/* Threads along a run, blocks along runs; of long runs several blocks each. */
+/* Threads along a run, blocks across runs; a long run gets several blocks. */
 static Matrix threads_for(const hp_cuda_runs *r) {
     Matrix m = {dim3(1), dim3(1)};
     while (m.block.x < THREADS && m.block.x < (uint64_t)r->run) m.block.x *= 2;
@@ -56,7 +56,7 @@ static Matrix threads_for(const hp_cuda_runs *r) {
     return m;
 }
 
-/* Counted in words of `elements` elements. */
+/* The same runs, counted in words of `elements` elements. */
 static hp_cuda_runs in_words(const hp_cuda_runs *r, int64_t elements) {
     hp_cuda_runs w = *r;
     w.run /= elements;

@@ -10,7 +10,7 @@ template <typename T> static __device__ inline float passed(const hp_cuda_mul &m
     return y > m.clamp.lo && y < m.clamp.hi ? g : 0.0f;
 }
 
-/* Element of the second input for element i. */
+/* The element of the second input that belongs to element i. */
 static __device__ inline int64_t second_at(const hp_cuda_mul &m, int64_t i) {
     if (!m.vector) return i;
     const int64_t pixel = quotient(i, m.channels);
@@ -32,7 +32,7 @@ template <typename T> static __global__ void multiply_backward(hp_cuda_mul m, in
     }
 }
 
-/* A sample's rows of products; their sums. */
+/* Terms of a sample's product, summed over its rows. */
 template <typename T> struct ProductTerm {
     hp_cuda_mul m;
     int64_t first; /* element */

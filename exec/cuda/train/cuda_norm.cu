@@ -1,6 +1,6 @@
-/* cuda_norm.cu - batch norm: statistics in one pass over the input, normalise + add + activation in a
- * second; backward the same two. Sums in float64. Where ranks share their statistics the sums are a task of
- * their own, with an all-reduce after it. Definition: exec/device/ref/ref_norm.c. */
+/* cuda_norm.cu - batch norm: statistics in one pass over the input, then normalise + add + activation in a
+ * second; likewise backward. Sums are in float64. If ranks share their statistics, the sums are a separate
+ * task followed by an all-reduce. Definition: exec/device/ref/ref_norm.c. */
 #include "exec/cuda/train/sums.h"
 
 static __device__ inline bool counts(const hp_cuda_norm &n, int64_t pixel) {
@@ -14,8 +14,8 @@ static __device__ inline bool counts(const hp_cuda_norm &n, int64_t pixel) {
 
 /* --- terms of the sums --- */
 
-/* x and its square. The first pixel is the shift: it makes the one-pass variance safe when the mean is large
- * against the deviation. */
+/* x and its square, shifted by the first pixel: so the one-pass variance stays accurate when
+ * the mean is large. */
 template <typename T, int V> struct OwnTerm {
     hp_cuda_norm n;
     __device__ void add(int64_t r, int32_t c, double (&sum)[V], double (&square)[V]) const {
@@ -30,7 +30,7 @@ template <typename T, int V> struct OwnTerm {
     }
 };
 
-/* The same of what counts here, as it is: other ranks add to it. */
+/* The same over this rank's counted pixels, unshifted, because other ranks add to it. */
 template <typename T, int V> struct SharedTerm {
     hp_cuda_norm n;
     __device__ void add(int64_t r, int32_t c, double (&sum)[V], double (&square)[V]) const {
@@ -55,7 +55,7 @@ static __device__ inline void masked(const hp_cuda_norm &n, int64_t i, float (&g
         if (!(y[v] > n.clamp.lo && y[v] < n.clamp.hi)) g[v] = 0;
 }
 
-/* The gradient, alone and with x - mean. */
+/* The gradient, alone and times x - mean. */
 template <typename T, int V> struct GradientTerm {
     hp_cuda_norm n;
     __device__ void add(int64_t r, int32_t c, double (&sum)[V], double (&dot)[V]) const {
@@ -70,7 +70,7 @@ template <typename T, int V> struct GradientTerm {
     }
 };
 
-/* --- what becomes of a channel's sums --- */
+/* --- from a channel's sums --- */
 
 static __device__ inline void update_running(const hp_cuda_norm &n, int32_t c, double mean, double var) {
     const double replica = n.step->replica, before = pow(n.keep, n.before[0] + n.before[1] * replica),
@@ -89,7 +89,7 @@ static __device__ inline void statistics(const hp_cuda_norm &n, int32_t c, doubl
     if (!n.keep_running) update_running(n, c, mean, var);
 }
 
-/* dx = scale*g - a - (x - mean)*b; `dot` with x - mean, times `unit`. */
+/* dx = scale*g - a - (x - mean)*b; `dot`: sum with x - mean, times `unit`. */
 static __device__ inline void factors(const hp_cuda_norm &n, int32_t c, double sum, double dot, double unit) {
     const double inverse = (double)n.save[n.channels + c], scale = (double)n.gamma[c] * inverse;
     n.factor[c] = (float)scale;
@@ -136,7 +136,7 @@ struct SharedGradientEnd {
     }
 };
 
-/* --- a channel at a time, from the sums of all ranks --- */
+/* --- one channel at a time, from the sums of all ranks --- */
 
 static __global__ void shared_statistics(hp_cuda_norm n) {
     const int32_t c = (int32_t)thread_index();
@@ -155,7 +155,7 @@ static __global__ void shared_factors(hp_cuda_norm n) {
     if (c < n.channels) factors(n, c, n.sums[c], n.sums[n.channels + c], 1);
 }
 
-/* --- a pixel at a time --- */
+/* --- one pixel at a time --- */
 
 template <typename T, int V> static __global__ void apply(hp_cuda_norm n, const float *means) {
     const int32_t c = (int32_t)thread_index() * V;
@@ -174,7 +174,7 @@ template <typename T, int V> static __global__ void apply(hp_cuda_norm n, const 
     }
 }
 
-/* dx or dadded may be dy: it is read before. */
+/* dx or dadded may alias dy, which is read first. */
 template <typename T, int V> static __global__ void apply_backward(hp_cuda_norm n) {
     const int32_t c = (int32_t)thread_index() * V;
     if (c >= n.channels) return;

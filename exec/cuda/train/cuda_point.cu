@@ -1,4 +1,4 @@
-/* cuda_point.cu - activations, sums, masks, dropout: one element at a time, limited by memory. */
+/* cuda_point.cu - activations, sums, masks, dropout: one element at a time, limited by memory bandwidth. */
 #include "exec/cuda/train/cuda_train_kernel.h"
 #include "exec/device/device_act.h"
 

@@ -1,6 +1,6 @@
-/* cuda_pool.cu - maximum, mean and adaptive mean pooling. A thread computes V channels of a pixel; backward
- * it gathers what the windows that hold its pixel give, in their order, so that nothing is added by two
- * threads. Definition: exec/device/ref/ref_pool.c. */
+/* cuda_pool.cu - maximum, mean and adaptive mean pooling. A thread computes V channels of a pixel. Backward,
+ * it gathers the gradients of all windows that contain its pixel, in their order, so no two threads add to
+ * the same element. Definition: exec/device/ref/ref_pool.c. */
 #include "exec/cuda/train/sums.h"
 
 static __device__ inline int64_t element(int64_t n, int32_t h, int32_t w, int32_t channels, int32_t y,
@@ -33,7 +33,7 @@ static __global__ void maximum(T *y, uint8_t *save, const T *x, hp_shape s, int6
     }
 }
 
-/* The output whose window has pixel `i` at tap `k`, or -1. */
+/* The output whose tap k reads pixel `i`, or -1. */
 static __device__ inline int32_t output_of(int32_t i, int32_t pad, int32_t tap, int32_t stride, int32_t n) {
     const int32_t from = i + pad - tap;
     return from >= 0 && from % stride == 0 && from / stride < n ? from / stride : -1;
@@ -60,7 +60,8 @@ static __global__ void maximum_backward(T *dx, const uint8_t *save, const T *dy,
 
 /* --- mean --- */
 
-/* One axis of a pooling layer between two boxes: lengths and first elements, lengths of the whole. */
+/* One axis of a pooling layer between two boxes: lengths and first elements of the boxes,
+ * lengths of the maps. */
 struct Axis {
     int32_t in, in0, full_in, out, out0, full_out, kernel, stride, pad;
     bool adaptive, count_pad;
@@ -72,7 +73,7 @@ static __device__ inline void axes_of(const hp_cuda_pool &p, Axis &y, Axis &x) {
     x = {s.iw, s.ix0, s.full_iw, s.ow, s.ox0, s.full_ow, s.kw, s.sw, p.pad_w, p.adaptive, p.count_pad};
 }
 
-/* Elements of an output's window within the box, and how many its mean counts. */
+/* Elements of an output's window within the box, and the count that its mean divides by. */
 struct Window {
     int32_t first, end, counted;
 };
@@ -91,12 +92,12 @@ static __device__ inline Window window_of(const Axis &a, int32_t output) {
     return {first, end, a.count_pad && !a.adaptive ? padded : end - first};
 }
 
-/* Outputs first .. end-1 of the box are all whose windows hold element `i` of the box. */
+/* Outputs first .. end-1 of the box: all whose windows contain element `i` of the box. */
 static __device__ inline Window outputs_of(const Axis &a, int32_t i) {
     const int64_t at = (int64_t)a.in0 + i;
     int64_t first = at + a.pad - a.kernel + 1, last = (at + a.pad) / a.stride;
     first = first > 0 ? (first + a.stride - 1) / a.stride : 0;
-    if (a.adaptive) { /* o * in < (i + 1) * out, and (o + 1) * in > i * out */
+    if (a.adaptive) { /* solves o * in < (i + 1) * out and (o + 1) * in > i * out */
         first = at * a.full_out / a.full_in;
         last = ((at + 1) * a.full_out + a.full_in - 1) / a.full_in - 1;
     }
@@ -147,7 +148,7 @@ static __global__ void mean_backward(T *dx, const T *dy, hp_cuda_pool p, int64_t
     }
 }
 
-/* --- mean of all rows of a large map: few outputs, so that many threads share each --- */
+/* --- mean over a large map: few outputs, so many threads share each --- */
 
 template <typename T, int V> struct RowTerm {
     const T *x;

@@ -1,9 +1,9 @@
-/* cuda_reduce.cu - every pixel's channels to one, and the transpose: a thread for each pixel, or a warp where there are many channels.
- * Means are added up in float64. Definition: exec/device/ref/ref_gather.c. */
+/* cuda_reduce.cu - reduces each pixel's channels to one, and the transpose: a thread per pixel, or a warp if
+ * there are many channels. Means are summed in float64. Definition: exec/device/ref/ref_gather.c. */
 #include "exec/cuda/train/cuda_train_kernel.h"
 #include "exec/cuda/runtime/warp.h"
 
-/* LANES threads take every LANESth channel; all of them get the result. */
+/* Each of LANES threads takes every LANESth channel; all of them get the result. */
 
 template <typename T, int LANES>
 static __device__ inline float mean_of(const T *x, int32_t channels, int32_t lane) {
@@ -13,7 +13,7 @@ static __device__ inline float mean_of(const T *x, int32_t channels, int32_t lan
     return (float)(sum / channels);
 }
 
-/* The first of the largest; a NaN is no larger than anything, and the first channel stays if it is one. */
+/* The first of the largest. A NaN never compares larger, but wins as the first channel. */
 template <typename T, int LANES>
 static __device__ inline int32_t first_largest(const T *x, int32_t channels, int32_t lane) {
     float most = real(x[0]);
@@ -60,7 +60,7 @@ static __global__ void reduce_backward(T *dx, const T *dy, const T *x, hp_cuda_r
 
 /* --- launchers --- */
 
-/* f of the element type and, as a constant, how many threads a pixel has. */
+/* Calls f with the element type and, as a constant, the number of threads per pixel. */
 template <typename F> static cudaError_t with_lanes(hp_dtype t, int32_t channels, F f) {
     return with_type(t, [&](auto type) {
         return channels >= WARP ? f(type, std::integral_constant<int, WARP>())

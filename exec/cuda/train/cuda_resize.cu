@@ -1,5 +1,5 @@
-/* cuda_resize.cu - interpolation and its transpose: of the gradient, each thread adds up what the outputs that read its pixel have
- * for it, in their order. Definition: exec/device/ref/ref_resize.c. */
+/* cuda_resize.cu - interpolation and its transpose: each thread adds up the gradients of the outputs that
+ * read its pixel, in their order. Definition: exec/device/ref/ref_resize.c. */
 #include "exec/cuda/train/cuda_train_kernel.h"
 
 template <typename T> static __global__ void resize(T *y, const T *x, hp_cuda_resize r, int64_t n) {
@@ -16,7 +16,7 @@ template <typename T> static __global__ void resize(T *y, const T *x, hp_cuda_re
     }
 }
 
-/* The first of n outputs from `first` on whose last tap is not before the item. */
+/* The first of n outputs, counted from `first`, whose last tap is not before the item. */
 static __device__ inline int32_t first_reader(const hp_resampling &r, int32_t first, int32_t n,
                                               int32_t item) {
     int32_t lo = 0, hi = n;

@@ -4,7 +4,7 @@
 
 /* --- a row's loss: L threads share its classes --- */
 
-/* The first of the largest. */
+/* The first of the largest logits. */
 struct Best {
     float value;
     int32_t at;
@@ -32,8 +32,8 @@ static __device__ inline Best top_of(const T *logits, int32_t classes, int32_t l
     return best_of<L>(top);
 }
 
-/* That of the first maximum is exactly 1, so that the gradient of a certain row keeps its digits. Of logits of 16 bits in
- * float32. */
+/* exp(logit - top). For the first maximum it is exactly 1, so that the gradient of a certain row keeps its
+ * digits. 16-bit logits use float32. */
 template <typename T> static __device__ inline double power(const T *logits, int32_t c, Best top) {
     if (c == top.at) return 1;
     if (sizeof(T) < sizeof(float)) return (double)expf(real(logits[c]) - top.value);
@@ -79,7 +79,7 @@ static __device__ inline void add_up(double (&part)[HP_METRICS][THREADS], const 
     }
 }
 
-/* --- classes that several ranks have --- */
+/* --- classes spread over several ranks --- */
 
 template <typename T, int L> static __global__ void maxsum(hp_cuda_loss a) {
     const int32_t lane = (int32_t)threadIdx.x % L;
@@ -176,7 +176,7 @@ static __global__ void end_loss(hp_cuda_loss a, unsigned blocks) {
 
 /* --- optimiser --- */
 
-/* hp_metric_descent_factor, where nothing has overflowed */
+/* hp_metric_descent_factor without an overflow */
 static __device__ inline float gradient_factor(const hp_cuda_update &a) {
     const double counted = a.metric[HP_METRIC_COUNTED],
                  factor = (a.rows > 0 && counted > 0 ? a.rows / counted : 1) / a.step->loss_scale;
@@ -218,7 +218,7 @@ static __global__ void end_squares(const double *partial, unsigned blocks, doubl
     if (threadIdx.x == 0) metric[HP_METRIC_SQUARES] += sum;
 }
 
-/* Whoever finds one writes the same number. */
+/* Threads that find one all write the same number. */
 static __global__ void find_overflow(const float *g, int64_t n, double *metric) {
     bool finite = true;
     for (int64_t i = thread_index(); i < n; i += all_threads()) finite = finite && isfinite(g[i]);
@@ -227,7 +227,7 @@ static __global__ void find_overflow(const float *g, int64_t n, double *metric) 
 
 /* --- launchers --- */
 
-/* Rows of few classes are a thread's, others a warp's. */
+/* One thread per row if classes are few, else a warp. */
 template <typename T> static cudaError_t start_loss(const hp_cuda_loss *l, unsigned *blocks, cudaStream_t s) {
     const int lanes = l->classes <= 32 ? 1 : 32;
     *blocks = blocks_for(l->rows * lanes);

@@ -1,5 +1,6 @@
-/* cuda_tokens.cu - tables of embeddings and places, and blocks of channels added up. Gradients of tables are added up by the
- * thread that owns the element, in the order of the pixels: no atomics. Definition: exec/device/ref/ref_tokens.c. */
+/* cuda_tokens.cu - tables of embeddings and positions, and sums over blocks of channels. The thread that owns
+ * an element of a table sums its gradient, in the order of the pixels: no atomics. Definition:
+ * exec/device/ref/ref_tokens.c. */
 #include "exec/cuda/train/cuda_train_kernel.h"
 
 /* --- embedding --- */
@@ -20,8 +21,8 @@ template <typename T> static __global__ void embed(T *y, const float *table, hp_
     }
 }
 
-/* A block for each row of the table: it looks for the row among as many pixels at a time as it has threads, and adds
- * up those that it finds, EMBED_EACH channels per thread: more channels take another look. */
+/* One block per row of the table. It searches as many pixels at a time as it has threads for the row, and
+ * adds up those found, EMBED_EACH channels per thread; more channels take another pass. */
 enum { EMBED_EACH = 4 };
 
 template <typename T>
@@ -34,7 +35,7 @@ static __global__ void embed_backward(float *grad, const T *dy, hp_cuda_embeddin
             float *to = grad + (int64_t)row * e.channels;
             BlockedSum<EMBED_EACH> sum;
             for (int64_t p = 0; p < e.pixels; p += THREADS) {
-                __syncthreads(); /* the one before is read */
+                __syncthreads(); /* the previous batch has been read */
                 if (me == 0) found = 0;
                 __syncthreads();
                 mine[me] = p + me < e.pixels && row_of(e, p + me) == row;
@@ -56,7 +57,7 @@ static __global__ void embed_backward(float *grad, const T *dy, hp_cuda_embeddin
 
 /* --- places --- */
 
-/* Of element i of a sample's box. */
+/* The table's element for element i of a sample's box. */
 static __device__ inline int64_t place_of(const hp_cuda_places &p, int64_t i) {
     const int64_t pixel = quotient(i, p.c), row = quotient(pixel, p.w);
     return p.first + row * p.row + (pixel - row * p.w) * p.pixel + i - pixel * p.c;

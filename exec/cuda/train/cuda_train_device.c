@@ -1,5 +1,5 @@
-/* cuda_train_device.c - training on a GPU: which launch computes which task. Convolutions and dense layers are the
- * libraries', the rest are own kernels. */
+/* cuda_train_device.c - training on a GPU: selects each task's launch. Libraries compute convolutions and
+ * dense layers, own kernels the rest. */
 #include "exec/cuda/train/cuda_train_device.h"
 
 static hp_cuda_launch_fn *const layers[HP_TASK_OPS][HP_LAYER_OPS] = {
@@ -73,7 +73,7 @@ hp_status hp_cuda_check_scratch(const hp_bound *b, int64_t bytes, hp_error *err)
                    (long long)b->scratch.bytes);
 }
 
-/* Kernels take one element type for all that a layer reads and writes. */
+/* A kernel takes one element type for everything that a layer reads and writes. */
 static hp_status check_elements(const hp_device *d, const hp_bound *b, hp_error *err) {
     const hp_dtype real = (hp_dtype)d->config.program->dtype, t = hp_cuda_elements(d, b);
     bool equal = t == HP_F32 || t == HP_BF16 || t == HP_F16;
@@ -91,7 +91,7 @@ static hp_status check_window(const hp_bound *b, hp_error *err) {
                    b->layer->name, b->shape.kh, b->shape.kw);
 }
 
-/* A group norm's kernels count its samples' channels in 32 bits. */
+/* Group norm's kernels count samples times channels in 32 bits. */
 static hp_status check_columns(const hp_bound *b, hp_error *err) {
     if (b->layer->op != HP_GROUPNORM || b->shape.n * b->shape.ic <= INT32_MAX) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL,

@@ -1,15 +1,16 @@
-/* cuda_train_device.h - what the files of training on a GPU share. Only files of exec/cuda/train include it. */
+/* cuda_train_device.h - shared by the files of training on a GPU. Only files of
+ * exec/cuda/train include it. */
 #ifndef HP_CUDA_TRAIN_DEVICE_H
 #define HP_CUDA_TRAIN_DEVICE_H
 
 #include "exec/cuda/train/cuda_train_kernels.h"
 
-/* Of the layer's activations and their gradients. */
+/* Element type of the layer's activations and their gradients. */
 static inline hp_dtype hp_cuda_elements(const hp_device *d, const hp_bound *b) {
     return hp_tensor_dtype(&d->config.graph->tensor[b->layer->out], (hp_dtype)d->config.program->dtype);
 }
 
-/* Of operand `k` of a task that computes no layer. */
+/* Element type of operand `k` of a task without a layer. */
 static inline hp_dtype hp_cuda_operand_elements(const hp_device *d, const hp_bound *b, int k) {
     const hp_role *r = d->config.role;
     return (hp_dtype)r->buffer[r->operand[b->task->operand + k]].dtype;
@@ -19,8 +20,8 @@ static inline int64_t hp_cuda_pixels(const hp_shape *s) {
     return s->n * s->oh * s->ow;
 }
 
-/* Scratch of own kernels, which comes first; the libraries' workspace is what is left of it. Errors:
- * HP_EPLAN, less is planned. */
+/* Scratch of own kernels, in bytes. It comes first; the libraries' workspace is the rest. Errors: HP_EPLAN
+ * (the plan has less). */
 static inline int64_t hp_cuda_own_scratch(const hp_device *d, const hp_bound *b) {
     return hp_gpu_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape);
 }
@@ -46,7 +47,8 @@ hp_cuda_launch_fn hp_cuda_copy_boxes, hp_cuda_zero, hp_cuda_accumulate, hp_cuda_
     hp_cuda_update_step, hp_cuda_norm_of_gradients, hp_cuda_loss_rows, hp_cuda_class_sums;
 hp_cuda_launch_fn hp_cuda_look_for_overflow;
 
-/* Of a layer with rotary positions, in the GPU's memory up to the device's close; else NULL. Errors: as cudaMalloc's. */
+/* The table of angles of a layer with rotary positions, in GPU memory until the device closes; else NULL.
+ * Errors: as cudaMalloc's. */
 hp_status hp_cuda_attention_angles(hp_device *d, const hp_bound *b, const float **there, hp_error *err);
 
 #endif

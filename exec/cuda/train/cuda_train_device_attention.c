@@ -1,4 +1,5 @@
-/* cuda_train_device_attention.c - attention tasks: what their kernels are told, and a table of angles for rotary positions. */
+/* cuda_train_device_attention.c - attention tasks: the arguments of their kernels, and a table of angles
+ * for rotary positions. */
 #include "exec/cuda/train/cuda_train_device.h"
 #include "exec/device/rotary.h"
 #include "base/alloc.h"
@@ -23,7 +24,7 @@ static int32_t larger(int32_t a, int32_t b) {
     return a > b ? a : b;
 }
 
-/* Without windows the whole map is one. */
+/* Without windows the whole map counts as one. */
 static void set_windows(hp_cuda_attend *a, const hp_bound *b) {
     const hp_layer *l = b->layer;
     const hp_tensor *keys = &b->graph->tensor[l->in[1]];
@@ -36,7 +37,7 @@ static void set_windows(hp_cuda_attend *a, const hp_bound *b) {
     a->shift_w = windowed ? l->pad_w : 0;
 }
 
-/* Inference in 16 bits keeps what attention reads in float32, and rounds it as it rounds all factors. */
+/* Inference in 16 bits keeps attention's inputs in float32 and rounds them as it rounds all factors. */
 static hp_dtype factors_of(const hp_device *d, const hp_bound *b) {
     const int32_t prec = d->config.graph->prec;
     if (!b->graph->deployed) return hp_cuda_elements(d, b);

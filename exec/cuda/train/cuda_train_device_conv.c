@@ -1,9 +1,9 @@
-/* cuda_train_device_conv.c - convolutions, transposed ones, and dense layers: a library's plan for each task, the
- * weights in the layout that it reads, the weights' gradient back in the canonical one.
+/* cuda_train_device_conv.c - convolutions, transposed convolutions and dense layers: a library's plan for
+ * each task, weights in the layout that it reads, and the weights' gradient back in the canonical layout.
  *
- * A transposed convolution is a convolution from its output to its input: forward it is that one's data
- * gradient, backward that one's forward pass. A dense layer's weights are packed as those of a convolution
- * whose kernel covers the whole input, so that it multiplies (N, H*W*C) as it lies. */
+ * A transposed convolution maps its output to its input: its forward pass is that convolution's data
+ * gradient, its backward pass the forward convolution. A dense layer's weights are packed as those of a
+ * convolution whose kernel covers the whole input, so that it multiplies (N, H*W*C) in place. */
 #include "exec/cuda/train/cuda_train_device.h"
 #include "exec/cuda/dnn/dnn_layer.h"
 #include "exec/cuda/dnn/lt.h"
@@ -11,9 +11,9 @@
 typedef struct product {
     hp_dnn_plan *conv; /* one of the two */
     hp_lt_plan *dense;
-    hp_dtype dtype, gradient; /* of activations, of what the library gives for the weights */
-    bool add_bias;            /* after the plan, which does not */
-    int64_t own;              /* bytes of scratch in front of the workspace */
+    hp_dtype dtype, gradient; /* type of activations, and of the library's weight gradient */
+    bool add_bias;            /* after the plan, which does not add it */
+    int64_t own;              /* bytes of own scratch, in front of the workspace */
 } product;
 
 static bool has_bias(const hp_bound *b) {
@@ -95,7 +95,7 @@ static hp_status run_backward_weights(hp_device *d, const hp_bound *b, void *sel
     HP_TRY(run_plan(p, &data, b, err));
     HP_CUDA(hp_cuda_unpack(p->gradient, b->grad[0], b->scratch.at, w.outer, w.ins, w.taps, add,
                            d->cuda->compute));
-    if (has_bias(b)) /* in the scratch that the weights' gradient has left */
+    if (has_bias(b)) /* reuses the scratch of the weights' gradient */
         HP_CUDA(hp_cuda_bias_gradient(p->dtype, b->grad[1], b->dy, hp_cuda_pixels(&b->shape), b->shape.oc,
                                       add, b->scratch.at, d->cuda->compute));
     return HP_OK;
@@ -114,7 +114,7 @@ static hp_status new_product(hp_device *d, const hp_bound *b, product **p, hp_er
     return check_pack(b, err);
 }
 
-/* `m` rows of inputs, a sample's or a pixel's. */
+/* `m`: rows of inputs, one per sample or per pixel. */
 static hp_status prepare_dense(hp_device *d, const hp_bound *b, product *p, int64_t m, int64_t k,
                                hp_cuda_launch *l, hp_error *err) {
     static const hp_lt_kind kinds[HP_TASK_OPS] = {
@@ -133,8 +133,8 @@ static hp_status prepare_dense(hp_device *d, const hp_bound *b, product *p, int6
     return HP_OK;
 }
 
-/* A product of matrices in 16 bits whose rows are no multiples of 16 bytes, as the scores of 50257 words: for their weights' gradient
- * cuDNN 9.19 names but its generic engine on an H100. */
+/* Is it a 16-bit matrix product whose rows are not multiples of 16 bytes, such as scores over 50257 words?
+ * For its weight gradient cuDNN 9.19 names only the generic engine on an H100. */
 static bool is_odd_matrix(const hp_dnn_conv *c) {
     return c->kh == 1 && c->kw == 1 && c->stride_h == 1 && c->stride_w == 1 && c->groups == 1 &&
            c->ih == c->oh && c->iw == c->ow && c->pad_top == 0 && c->pad_left == 0 && c->dtype != HP_F32 &&

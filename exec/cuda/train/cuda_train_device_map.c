@@ -1,4 +1,5 @@
-/* cuda_train_device_map.c - products of maps, parametric ReLU, interpolation, gathers and reductions of channels: what their kernels are told. */
+/* cuda_train_device_map.c - products of maps, parametric ReLU, interpolation, gathers and reductions of
+ * channels: the arguments of their kernels. */
 #include "exec/cuda/train/cuda_train_device.h"
 
 static hp_cuda_mul mul_of(const hp_bound *b) {

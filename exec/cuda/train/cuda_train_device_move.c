@@ -1,10 +1,10 @@
-/* cuda_train_device_move.c - copies between boxes, concatenation, padding, zeros: as runs of elements. */
+/* cuda_train_device_move.c - copies between boxes, concatenation, padding, zeros: all as runs of elements. */
 #include "exec/cuda/train/cuda_train_device.h"
 #include "plan/program/runs.h"
 
 #include <string.h>
 
-/* The part of two boxes; `bytes` of an element. */
+/* The intersection of two boxes as runs; `bytes` per element. */
 static hp_cuda_runs runs_of(void *to, const hp_box *to_box, const void *from, const hp_box *from_box,
                             const hp_box *part, int bytes) {
     const hp_runs r = hp_runs_between(to_box, from_box, part);
@@ -40,7 +40,7 @@ hp_status hp_cuda_zero(hp_device *d, const hp_bound *b, void *self, hp_error *er
     return hp_cuda_clear(d, b->y, b->count * hp_dtype_bytes(b->dtype), err);
 }
 
-/* --- concatenation: channels of each input's box to or from where they lie in the output's --- */
+/* --- concatenation: copies channels between each input's box and their place in the output's --- */
 
 static hp_status move_channels(hp_device *d, const hp_bound *b, int i, void *part, void *whole, bool split,
                                hp_error *err) {
@@ -71,9 +71,9 @@ hp_status hp_cuda_concat_bwd(hp_device *d, const hp_bound *b, void *self, hp_err
     return HP_OK;
 }
 
-/* --- padding: zeros, then the part of the map that lies inside --- */
+/* --- padding: zeros, then the part of the map inside --- */
 
-/* A map (n, h, w, c) at row y, column x of some plane. */
+/* A map (n, h, w, c) at row y, column x of a plane. */
 static hp_box map_at(const hp_shape *s, int y, int x, int h, int w) {
     return (hp_box){{0, y, x, 0}, {(int32_t)s->n, y + h, x + w, s->oc}};
 }

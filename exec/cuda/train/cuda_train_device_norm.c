@@ -1,9 +1,9 @@
-/* cuda_train_device_norm.c - batch norm, group norm and poolings: what their kernels are told. */
+/* cuda_train_device_norm.c - batch norm, group norm and pooling: the arguments of their kernels. */
 #include "exec/cuda/train/cuda_train_device.h"
 
 /* --- batch norm --- */
 
-/* hp_running_factors, with the replica left open: kernels read it in the step. */
+/* As hp_running_factors, but kernels take the replica from the step. */
 static void set_running(hp_cuda_norm *n, const hp_bound *b) {
     const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
     const bool alone = b->step.bn != HP_BN_ALL, last = b->task->flags & HP_FLAG_LAST;

@@ -1,5 +1,5 @@
-/* cuda_train_device_point.c - activation, sum and dropout tasks, loss, gradient sums and the optimiser: what their
- * kernels are told. */
+/* cuda_train_device_point.c - activation, sum and dropout tasks, loss, gradient sums and the optimiser: the
+ * arguments of their kernels. */
 #include "exec/cuda/train/cuda_train_device.h"
 
 #include "exec/device/device_act.h"

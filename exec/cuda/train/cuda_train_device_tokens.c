@@ -1,5 +1,5 @@
-/* cuda_train_device_tokens.c - the layers of transformers but products and attention: norms of a pixel's channels, tables, tokens,
- * crops, merged pixels, sums of blocks: what their kernels are told. */
+/* cuda_train_device_tokens.c - the layers of transformers except products and attention: norms of a pixel's
+ * channels, tables, tokens, crops, merged pixels, sums of blocks. The arguments of their kernels. */
 #include "exec/cuda/train/cuda_train_device.h"
 
 static bool adds(const hp_bound *b) {
@@ -32,7 +32,7 @@ static hp_cuda_layernorm norm_of(const hp_device *d, const hp_bound *b) {
                            .dgamma = b->grad[0],
                            .dbeta = b->layer->n_param > 1 ? b->grad[1] : NULL,
                            .partial = b->scratch.at};
-    if (b->scratch.at) /* forward there is none */
+    if (b->scratch.at) /* the forward pass has none */
         l.moments = (float *)((unsigned char *)b->scratch.at + hp_column_sums_bytes(l.pixels, l.outs));
     return l;
 }
@@ -97,7 +97,7 @@ hp_status hp_cuda_position_fwd(hp_device *d, const hp_bound *b, void *self, hp_e
     return HP_OK;
 }
 
-/* The whole table's gradient is here, also of places that are not. */
+/* Clears the whole table's gradient, because the box may not cover it. */
 hp_status hp_cuda_position_bwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
     const hp_cuda_places p = places_of(&b->shape);
@@ -108,9 +108,9 @@ hp_status hp_cuda_position_bwd(hp_device *d, const hp_bound *b, void *self, hp_e
     return b->dx[0] ? copy(d, b->dx[0], b->dy, b->out_elems * hp_dtype_bytes(t), err) : HP_OK;
 }
 
-/* --- class tokens: of every sample the first, then the input's pixels one after another --- */
+/* --- class tokens: each sample has its class token first, then the input's pixels in order --- */
 
-/* The class token of every sample's box. */
+/* The class token in every sample's box. */
 static hp_cuda_places token_of(const hp_shape *s) {
     return (hp_cuda_places){.samples = s->n,
                             .sample = (int64_t)s->oh * s->oc,
@@ -121,8 +121,8 @@ static hp_cuda_places token_of(const hp_shape *s) {
                             .pixel = s->oc};
 }
 
-/* Pixels between the input's box and the tokens behind the class token, to either. They are side by side in both: of a
- * box of several rows all columns are there. */
+/* Copies pixels between the input's box and the tokens after the class token, either way. They are contiguous
+ * in both: a box of several rows has all columns. */
 static hp_cuda_runs pixels_of(const hp_bound *b, void *tokens, void *pixels, bool back, int bytes) {
     const hp_shape *s = &b->shape;
     const int64_t has = s->oy0 == 0 ? 1 : 0, token = s->oy0 + has - 1;
@@ -165,7 +165,7 @@ hp_status hp_cuda_classtoken_bwd(hp_device *d, const hp_bound *b, void *self, hp
     return HP_OK;
 }
 
-/* --- crops: the box that is read is the one that is made --- */
+/* --- crops: the boxes read and written are the same --- */
 
 hp_status hp_cuda_crop_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
@@ -177,7 +177,7 @@ hp_status hp_cuda_crop_bwd(hp_device *d, const hp_bound *b, void *self, hp_error
     return copy(d, b->dx[0], b->dy, b->out_elems * hp_dtype_bytes(hp_cuda_elements(d, b)), err);
 }
 
-/* --- merged pixels: the upper left, the one below it, the one beside it, the one below that --- */
+/* --- merged pixels: the upper left, the one below it, the one to its right, the one below that --- */
 
 static int32_t at_most(int32_t a, int32_t b) {
     return a < b ? a : b;
@@ -187,7 +187,7 @@ static int32_t at_least(int32_t a, int32_t b) {
     return a > b ? a : b;
 }
 
-/* Runs of channels of the output that come from one of the four; empty where it is beyond the map. */
+/* Runs of the output's channels that come from one of the four pixels; empty beyond the map. */
 static hp_cuda_runs quarter_of(const hp_bound *b, int which, void *merged, void *map, bool back, int bytes) {
     const hp_shape *s = &b->shape;
     const int32_t quarter = s->full_oc / 4, dy = which % 2, dx = which / 2;
@@ -231,7 +231,7 @@ hp_status hp_cuda_merge_bwd(hp_device *d, const hp_bound *b, void *self, hp_erro
     return merge(d, b, b->dy, b->dx[0], true, err);
 }
 
-/* --- blocks of channels added up --- */
+/* --- sums over blocks of channels --- */
 
 hp_status hp_cuda_sum_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;

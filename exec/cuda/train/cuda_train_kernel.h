@@ -1,5 +1,5 @@
-/* cuda_train_kernel.h - what the kernels of training share: parameters, clamps, element types by number, matrices
- * of rows and channels. */
+/* cuda_train_kernel.h - shared by the kernels of training: parameters, clamps, element types by number,
+ * matrices of rows and channels. */
 #ifndef HP_CUDA_TRAIN_KERNEL_H
 #define HP_CUDA_TRAIN_KERNEL_H
 
@@ -8,12 +8,12 @@
 
 #include <type_traits>
 
-/* V neighbours of parameters, whose first channel may lie anywhere. */
+/* Loads V adjacent parameters, at any alignment. */
 template <int V> static __device__ inline void load_each(float (&to)[V], const float *from, int64_t i) {
     for (int v = 0; v < V; v++) to[v] = from[i + v];
 }
 
-/* A NaN stays a NaN: a diverged training must be seen. */
+/* A NaN stays a NaN, so that a diverged training shows. */
 static __device__ inline float clamped(float v, hp_clamp k) {
     v = v < k.lo ? k.lo : v;
     return v > k.hi ? k.hi : v;
@@ -32,8 +32,7 @@ static __device__ inline Place place_of(int64_t i, int32_t h, int32_t w, int32_t
 
 /* --- on the host --- */
 
-/* The same and, as a constant, how many elements to take at a time, of a count
- * or row length n. */
+/* The same and, as a constant, the number of elements to take at a time from a count or row length n. */
 template <typename F> static cudaError_t with_elements(hp_dtype t, int64_t n, F f) {
     return with_type(t, [&](auto type) {
         return n % 4 == 0 ? f(type, std::integral_constant<int, 4>())

@@ -1,7 +1,7 @@
-/* cuda_weights.cu - weights between the canonical layout and the one that convolutions read, and biases. */
+/* cuda_weights.cu - converts weights between the canonical layout and that of convolutions; biases. */
 #include "exec/cuda/train/sums.h"
 
-/* Element i of (outer, taps, ins) in (outer, ins, taps). */
+/* Index in (outer, ins, taps) of element i of (outer, taps, ins). */
 static __device__ inline int64_t canonical(int64_t i, int32_t ins, int32_t taps) {
     const int64_t rest = quotient(i, ins), outer = quotient(rest, taps);
     return (outer * ins + (i - rest * ins)) * taps + (rest - outer * taps);

@@ -1,6 +1,6 @@
-/* sums.h - two sums over the rows of a (rows, channels) matrix, and what is made of them: see
- * plan/memory/column_sums.h. A term adds what row `r` has in `V` channels from `c` on; an end takes the sums of one
- * channel. Both are values that a kernel carries. */
+/* sums.h - two sums over the rows of a (rows, channels) matrix, and results computed from them; see
+ * plan/memory/column_sums.h. A term adds the contribution of row `r` in `V` channels from `c` on; an end
+ * takes a channel's sums. Both are passed to kernels by value. */
 #ifndef HP_SUMS_H
 #define HP_SUMS_H
 
@@ -12,7 +12,7 @@
         if (e != cudaSuccess) return e;                                                                      \
     } while (0)
 
-/* part[.][threads]: sums of equal threadIdx.x into those of threadIdx.y = 0. */
+/* part[.][threads]: adds up entries with equal threadIdx.x into those with threadIdx.y = 0. */
 template <int N> static __device__ inline void add_up(double (&part)[N][THREADS]) {
     const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
     __syncthreads();
@@ -64,7 +64,7 @@ static cudaError_t column_sums(Term term, End end, int64_t rows, int32_t channel
                                cudaStream_t s) {
     const int32_t parts = hp_column_sums_parts(rows, channels);
     Matrix m = matrix_of(rows, channels, V, parts);
-    m.grid.y = (unsigned)parts; /* also where they are empty */
+    m.grid.y = (unsigned)parts; /* even for empty parts */
     const cudaError_t e = HP_LAUNCH((sum_parts<Term, V>), m.grid, m.block, s, term, rows, channels, partial);
     if (e != cudaSuccess) return e;
     const Matrix ends = matrix_of(parts, channels, 1, 1);
