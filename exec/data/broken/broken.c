@@ -1,5 +1,6 @@
-/* broken.c - ranks look for samples that cannot be read, in rounds: after each all know how many were found, and whether any rank
- * failed; so none waits long for another, and too many end the search early. */
+/* broken.c - ranks search for unreadable samples in rounds. After each round all ranks know how many
+ * were found, and whether any rank failed. So no rank waits long for another, and too many broken
+ * samples end the search early. */
 #include "exec/data/broken/broken.h"
 
 #include "base/alloc.h"
@@ -9,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-/* How long a round takes; it ends with a step of hp_dataset_check. */
+/* Duration of a round, in seconds; it ends with a step of hp_dataset_check. */
 static const double ROUND_S = 1;
-/* Such a step is over after 30 s and HP_MAX_PIXELS at 2 million pixels per second, or 60 s of silence (hp_decoder_limits_default): twice
- * that. */
+/* Seconds. A step ends after 30 s plus HP_MAX_PIXELS at 2 million pixels per second, or after 60 s of silence
+ * (hp_decoder_limits_default); this is twice that. */
 static const double ROUND_LIMIT_S = 450;
-enum { MOST_NAMED = 10 /* when they are too many */ };
+enum { MOST_NAMED = 10 /* samples named in the error when there are too many */ };
 static const char WAITS_FOR[] = "the other ranks to look through their images";
 
 typedef struct finding {
@@ -25,7 +26,7 @@ typedef struct finding {
 typedef struct lane { /* a thread's share of the samples */
     hp_dataset *data;
     int64_t next; /* sample */
-    int32_t row;  /* of it, from which it is still to be read */
+    int32_t row;  /* row at which reading continues */
     finding *found;
     int n, capacity;
     hp_status status;
@@ -35,14 +36,14 @@ typedef struct lane { /* a thread's share of the samples */
 typedef struct search {
     const hp_broken_options *o;
     hp_dataset *data;
-    int64_t count, most; /* samples; how many may be left out */
-    int64_t stride;      /* from one sample of a lane to its next */
+    int64_t count, most; /* number of samples; how many may be left out */
+    int64_t stride;      /* distance between samples of a lane */
     double until_s;
     int32_t n;
     lane *lane;
 } search;
 
-/* Where a search ends early nobody asks for more. */
+/* After an early end nobody checks for more. */
 static void note(search *s, lane *l, const char *why) {
     if (l->n == l->capacity) {
         l->capacity = l->capacity ? 2 * l->capacity : 8;
@@ -103,14 +104,14 @@ static int64_t left(const search *s) {
     return n;
 }
 
-/* Of this rank's. */
+/* Names the samples that this rank found. */
 static void name_found(const search *s, const char *what, int64_t most) {
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->lane[i].n && most > 0; k++, most--)
             fprintf(stderr, "%s: %s\n", what, s->lane[i].found[k].why);
 }
 
-/* Over all ranks; *first: the lowest that has any. */
+/* Sums over all ranks; *first: the lowest rank that found any. */
 static hp_status add_up(const search *s, int64_t mine, double *all, int64_t *sum, int *first, hp_error *err) {
     HP_TRY(hp_comm_share(s->o->comm, (double)mine, all, WAITS_FOR, err));
     *sum = 0, *first = -1;
@@ -149,7 +150,7 @@ static hp_status look_through(search *s, double *all, int64_t *n, bool *speaker,
     return HP_OK;
 }
 
-/* As a sum of ones, each of one rank. */
+/* Each rank contributes ones at its own samples; the sum has all. */
 static hp_status tell_each_other(search *s, hp_error *err) {
     double *broken = hp_zeroed((size_t)s->count, sizeof *broken);
     for (int i = 0; i < s->n; i++)

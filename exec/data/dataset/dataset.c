@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* In order: the first kind that recognises the name opens it. */
+/* Tried in this order: the first kind that recognises the name opens it. */
 static const hp_dataset_kind *const kinds[] = {&hp_dataset_synthetic, &hp_dataset_text,   &hp_dataset_idx,
                                                &hp_dataset_masks,     &hp_dataset_folder, &hp_dataset_patched,
                                                &hp_dataset_file};
@@ -91,8 +91,8 @@ bool hp_data_name_has_images(const char *name) {
     return kind && kind->images;
 }
 
-/* Data with a class per pixel need a network that predicts one, and data with a class per image one that does
- * not. */
+/* Data with a class per pixel needs a network that predicts one per pixel; data with a class per image needs
+ * one that does not. */
 static hp_status check_labels(const hp_dataset *d, hp_error *err) {
     const hp_data_options *o = &d->o;
     const bool text = d->kind == &hp_dataset_text;
@@ -100,7 +100,7 @@ static hp_status check_labels(const hp_dataset *d, hp_error *err) {
         return hp_fail(err, HP_EDATA,
                        "--data %s are images, the network reads ids: give --data text:FILE, or synthetic",
                        o->name);
-    if (text) return HP_OK; /* which says itself what it wants */
+    if (text) return HP_OK; /* it reports its own requirements */
     if (hp_dataset_maps(d) ? d->kind->map != NULL : d->kind->label != NULL) return HP_OK;
     if (d->kind->label)
         return hp_fail(

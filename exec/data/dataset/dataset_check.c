@@ -1,16 +1,16 @@
-/* dataset_check.c - can a sample be read? All of its image and of its labels, a few million pixels at a time. And what becomes of samples
- * that cannot: see dataset.h. */
+/* dataset_check.c - checks that a sample can be read: its whole image and labels, a few million pixels at a
+ * time. Also replaces samples that cannot: see dataset.h. */
 #include "exec/data/dataset/dataset_kind.h"
 #include "base/alloc.h"
 
-/* 16 MiB of labels; of pixels a second or two of the slowest decoder (exec/data/image/decoder.h). */
+/* 16 MiB of labels; a second or two of pixels from the slowest decoder (exec/data/image/decoder.h). */
 enum { STEP_PIXELS = 1 << 22 };
 
 bool hp_dataset_may_leave_out(const hp_dataset *d) {
     return d->kind == &hp_dataset_folder || d->kind == &hp_dataset_masks;
 }
 
-/* The last row of a step that begins at `y`. */
+/* The end of a step that begins at row `y`. */
 static int32_t step_end(int32_t y, int32_t h, int32_t w) {
     const int32_t rows = STEP_PIXELS / w > 0 ? STEP_PIXELS / w : 1;
     return h - y > rows ? y + rows : h;

@@ -1,5 +1,5 @@
-/* dataset_file.c - images without labels, for inference and calibration: FILE[,FILE]..., or slide:FILE[,level=N] to
- * open a file of any name with OpenSlide. */
+/* dataset_file.c - images without labels, for inference and calibration: FILE[,FILE]..., or
+ * slide:FILE[,level=N] to open any file with OpenSlide. */
 #include "exec/data/dataset/name.h"
 #include "exec/data/dataset/dataset_kind.h"
 

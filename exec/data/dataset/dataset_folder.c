@@ -1,5 +1,5 @@
-/* dataset_folder.c - image folders in the layout of torchvision's ImageFolder: DIR/{train,test}/CLASS/image. Classes
- * and files are sorted bytewise; both splits use the classes of train/, so that their numbers agree. */
+/* dataset_folder.c - image folders in the layout of torchvision's ImageFolder: DIR/{train,test}/CLASS/image.
+ * Classes and files are sorted bytewise. Both splits number the classes of train/. */
 #include "exec/data/dataset/dataset_kind.h"
 
 #include <string.h>
@@ -92,7 +92,7 @@ static int32_t label(const hp_dataset *d, int64_t index) {
 }
 
 static void close_folder(hp_dataset *d) {
-    (void)d; /* all memory is the arena's */
+    (void)d; /* the arena owns all memory */
 }
 
 const hp_dataset_kind hp_dataset_folder = {

@@ -1,6 +1,6 @@
-/* dataset_masks.c - images with a class per pixel: DIR/{train,test}/images/NAME.png|jpg|tif and, with the same height
- * and width, DIR/{train,test}/masks/NAME.png. The value of a mask's pixel is its class; 255 means ignored (as
- * in PASCAL VOC). */
+/* dataset_masks.c - images with a class per pixel: DIR/{train,test}/images/NAME.png|jpg|tif and, with the
+ * same height and width, DIR/{train,test}/masks/NAME.png. The value of a mask's pixel is its class; 255 means
+ * ignored (as in PASCAL VOC). */
 #include "exec/data/dataset/dataset_kind.h"
 
 #include <string.h>
@@ -70,9 +70,9 @@ static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_
 
 /* --- the label map --- */
 
-/* Nearest file position along one axis. Label o of n_label covers part of the image that the network sees
- * (`out` positions, the centre of `full`, to which the file's n are scaled). Returns the file's position
- * under the label's centre, in exact integer arithmetic. */
+/* Nearest file position along one axis, in exact integer arithmetic. The file's n positions are scaled to
+ * `full`; the network sees the centre of these, `out` positions, covered by n_label labels. Returns the
+ * file's position under the centre of label o. */
 static int32_t nearest(int32_t o, int32_t n_label, int32_t out, int32_t full, int32_t n) {
     const int64_t skip = (full - out) / 2;
     return (int32_t)((((2 * (int64_t)o + 1) * out + 2 * skip * n_label) * n) / (2 * (int64_t)n_label * full));
@@ -133,7 +133,7 @@ static const char *file_of(const hp_dataset *d, int64_t index, int k) {
 }
 
 static void close_masks(hp_dataset *d) {
-    (void)d; /* all memory is the arena's */
+    (void)d; /* the arena owns all memory */
 }
 
 const hp_dataset_kind hp_dataset_masks = {

@@ -1,11 +1,12 @@
-/* dataset_read.c - reads a box of a sample: from the pixels it needs to the network's input. The one place where samples become numbers. */
+/* dataset_read.c - reads a box of a sample: from pixels to the network's input. The only place where
+ * samples become numbers. */
 #include "exec/base/half.h"
 #include "exec/data/dataset/dataset_kind.h"
 
 #include <string.h>
 
-/* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the ratio, rounded
- * down. */
+/* --resize S as torchvision's Resize(S): the shorter side becomes S, the longer keeps the
+ * ratio, rounded down. */
 hp_status hp_dataset_fit(const hp_dataset *d, int32_t h, int32_t w, hp_resize *fit, hp_error *err) {
     const hp_data_options *o = &d->o;
     int64_t full_h = o->image_h, full_w = o->image_w;
@@ -34,7 +35,7 @@ static hp_status file_pixels(void *self, const hp_crop *window, hp_pixels *view,
     return s->d->kind->pixels(s->d, s->index, window, view, err);
 }
 
-/* Pixels of the network's image, at least `window` of them. */
+/* Pixels of the network's image, covering at least `window`. */
 static hp_status fetch(hp_dataset *d, int64_t index, const hp_crop *window, hp_pixels *view, hp_error *err) {
     sample self = {d, index};
     const hp_pixel_source file = {.get = file_pixels, .self = &self};
@@ -52,7 +53,8 @@ static uint8_t luma(const uint8_t *px) {
     return (uint8_t)((px[0] * 19595u + px[1] * 38470u + px[2] * 7471u + 0x8000u) >> 16);
 }
 
-/* One row of n pixels of nc channels: grey (converted if necessary) into every channel of the box. */
+/* Spreads n pixels of a row, with nc channels, as grey (converted if necessary) to every
+ * channel of the box. */
 static void spread(const uint8_t *px, int32_t nc, int32_t n, const hp_box *box, uint8_t *to) {
     for (int32_t i = 0; i < n; i++) {
         const uint8_t value = nc == 3 ? luma(px + 3 * (size_t)i) : px[i];
@@ -69,8 +71,7 @@ static hp_crop window_of(const hp_box *b) {
     return (hp_crop){b->lo[HP_AXIS_H], b->lo[HP_AXIS_W], b->hi[HP_AXIS_H], b->hi[HP_AXIS_W]};
 }
 
-/* Pixels of at least the box, as many channels as the network takes, or *grey: one value for all of
- * them. */
+/* Pixels covering at least the box, with the network's channels; *grey: one value for all of them. */
 static hp_status find_pixels(hp_dataset *d, int64_t index, const hp_box *box, hp_pixels *view, bool *grey,
                              hp_error *err) {
     HP_ASSERT(index >= 0 && index < d->count);
@@ -86,7 +87,7 @@ static hp_status find_pixels(hp_dataset *d, int64_t index, const hp_box *box, hp
         o->name, (long long)index, view->c, o->image_c, o->image_c, view->c);
 }
 
-/* The network's bytes of a row of the box: the view's own where they are the same, else made in `room`. */
+/* A row of the box as the network's bytes: the view's own where they are the same, else made in `room`. */
 static const uint8_t *row_bytes(const hp_pixels *view, bool grey, const hp_box *box, int32_t y,
                                 uint8_t *room) {
     const hp_crop w = window_of(box);
@@ -96,9 +97,9 @@ static const uint8_t *row_bytes(const hp_pixels *view, bool grey, const hp_box *
     return room;
 }
 
-/* Looks up every byte of a row in its channel's table. The bytes may lie at the end of the numbers' memory,
- * which is filled from its start: no number overwrites a byte that has not been read yet. Three channels, the
- * usual, are a loop that the compiler unrolls. */
+/* Looks up every byte of a row in its channel's table. Bytes may lie at the end of the output's memory, which
+ * is filled from its start: no output overwrites a byte that is still needed. Three channels, the usual case,
+ * are a loop that the compiler unrolls. */
 #define EXPAND(name, type, table)                                                                            \
     static inline __attribute__((always_inline)) void name##_of(                                             \
         const hp_dataset *d, int32_t c0, int nc, size_t pixels, const uint8_t *from, type *x) {              \
@@ -125,7 +126,7 @@ static void expand_u8(const hp_dataset *d, const hp_box *box, size_t pixels, con
 
 /* --- samples of more than 8 bits --- */
 
-/* One pixel's sample of channel c, as it is held; grey for every channel where colour is converted. */
+/* A pixel's sample of channel c as stored; its grey value if colour is converted. */
 static double held(const hp_pixels *view, const void *px, bool grey, int32_t c) {
     if (!grey || view->c == 1) return hp_sample_held(view->type, px, grey ? 0 : (size_t)c);
     const double r = hp_sample_held(view->type, px, 0), g = hp_sample_held(view->type, px, 1),
@@ -141,7 +142,7 @@ static void put_number(hp_dtype dtype, void *x, size_t i, float v) {
     if (dtype == HP_U8) ((uint8_t *)x)[i] = (uint8_t)(v + 0.5f);
 }
 
-/* A row of the box as numbers; of bytes as the nearest of 256 levels. */
+/* Converts a row of the box to numbers; for bytes, to the nearest of 256 levels. */
 static void expand_wide(const hp_dataset *d, const hp_pixels *view, bool grey, const hp_box *box, int32_t y,
                         hp_dtype dtype, void *x) {
     const size_t pixel = hp_pixel_bytes(view->c, view->type);

@@ -1,4 +1,5 @@
-/* dataset_shuffle.c - a keyed permutation of [0, count) by Feistel rounds and cycle walking; see dataset_shuffle.h. */
+/* dataset_shuffle.c - a keyed permutation of [0, count) by Feistel rounds and cycle walking; see
+ * dataset_shuffle.h. */
 #include "exec/data/dataset/dataset_shuffle.h"
 
 #include "exec/base/streams.h"

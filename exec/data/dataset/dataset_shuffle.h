@@ -1,4 +1,5 @@
-/* dataset_shuffle.h - the order of an epoch as a pure function: every rank finds any sample without a table. */
+/* dataset_shuffle.h - the order of an epoch as a pure function: every rank finds any
+ * sample without a table. */
 #ifndef HP_DATASET_SHUFFLE_H
 #define HP_DATASET_SHUFFLE_H
 

@@ -1,16 +1,15 @@
-/* dataset_text.c - bytes of text: --data text:PATH[,PATH]... Files as they are named, folders with all that is in them
- * (dataset/text_files.c). A sample is as many bytes as the network takes ids, its labels the bytes that come next: 256
- * classes.
+/* dataset_text.c - bytes of text: --data text:PATH[,PATH]..., files or whole folders (dataset/text_files.c).
+ * A sample has as many bytes as the network takes ids; its labels are the following bytes: 256 classes.
  *
- * Of each file the last twentieth is the test split, the rest the training split; a split's parts follow each other, in
- * the order of the files, and samples lie side by side in that. */
+ * The last twentieth of each file is the test split, the rest the training split. The parts of a split are
+ * concatenated in the order of the files, and samples follow each other without a gap. */
 #include "exec/data/dataset/dataset_kind.h"
 #include "exec/data/dataset/name.h"
 #include "exec/data/dataset/text_files.h"
 
 #include <string.h>
 
-enum { HELD_OUT = 20 /* one byte in so many, at the end of each file */, BYTES = 256 };
+enum { HELD_OUT = 20 /* one byte in HELD_OUT, at the end of each file */, BYTES = 256 };
 
 typedef struct text {
     uint8_t *bytes;
@@ -36,7 +35,7 @@ static hp_status check_network(const hp_dataset *d, hp_error *err) {
     return HP_OK;
 }
 
-/* The file's part of the split, after those of the files before it. */
+/* Appends the file's part of the split to those of earlier files. */
 static hp_status add_file(void *self, const char *path, const uint8_t *bytes, int64_t n, hp_error *err) {
     const hp_dataset *d = self;
     text *t = d->self;

@@ -1,4 +1,5 @@
-/* describe.c - what becomes of images beyond what was asked for, in words: nothing is lost, scaled or squeezed without a word. */
+/* describe.c - reports what happens to images beyond what was asked for: nothing is lost, scaled or
+ * squeezed silently. */
 #include "exec/data/dataset/dataset_kind.h"
 
 #include "base/text.h"
@@ -37,8 +38,8 @@ static void say_samples(hp_text t, const hp_dataset_seen *seen) {
         if (said & ROWS[i].bit) hp_text_add(t, "%s%s", after(t), ROWS[i].words);
 }
 
-/* Compares each side of the network's image with the one that follows from the other by the file's ratio: stretched is what differs
- * by more than rounding to whole pixels. */
+/* Reports stretching: a side of the network's image differs, by more than rounding to whole pixels, from what
+ * the other side and the file's ratio give. */
 static void say_size(hp_text t, const hp_data_options *o, int32_t h, int32_t width) {
     const double out_h = o->image_h, out_w = o->image_w;
     if (o->resize || (h == o->image_h && width == o->image_w)) return;

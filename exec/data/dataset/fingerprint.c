@@ -1,5 +1,6 @@
-/* fingerprint.c - what a resumed run compares: how samples are read, and of each its files' names and sizes and its class;
- * of samples that lie in memory the pixels. Files are not read: of a million images that would take hours. */
+/* fingerprint.c - what a resumed run compares: how samples are read, and each sample's class and its
+ * files' names and sizes. For samples in memory it includes the pixels. Files are not read: a million
+ * images would take hours. */
 #include "exec/data/dataset/dataset_kind.h"
 #include "base/hash.h"
 
@@ -10,7 +11,7 @@ static uint64_t add(uint64_t h, const void *data, size_t bytes) {
     return hp_hash64(data, bytes, h);
 }
 
-/* The same wherever the folder is mounted. */
+/* Independent of where the folder is mounted. */
 static uint64_t add_file(uint64_t h, const char *path) {
     struct stat st;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -39,7 +40,7 @@ static uint64_t add_options(uint64_t h, const hp_dataset *d) {
 
 hp_status hp_dataset_fingerprint(hp_dataset *d, uint64_t *fingerprint, hp_error *err) {
     uint64_t h = add_options(0, d);
-    const bool drawn = d->kind == &hp_dataset_synthetic; /* from the seed alone */
+    const bool drawn = d->kind == &hp_dataset_synthetic; /* determined by the seed alone */
     for (int64_t i = 0; i < d->count && !drawn; i++) {
         const int32_t label = d->kind->label ? d->kind->label(d, i) : 0;
         h = add(h, &label, sizeof label);

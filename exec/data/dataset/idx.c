@@ -1,5 +1,5 @@
 /* idx.c - the IDX files of MNIST and similar data sets (LeCun, Cortes, Burges: "The MNIST database"), plain
- * or gzip, read whole: 0, 0, type 8 (unsigned byte), rank, then big-endian sizes, then the bytes. */
+ * or gzip, read whole. Format: 0, 0, type 8 (unsigned byte), rank, then big-endian sizes, then the bytes. */
 #include "exec/data/dataset/dataset_kind.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static const char *find_file(hp_arena *a, const char *dir, const char *prefix, c
     return hp_is_file(plain) ? plain : hp_is_file(packed) ? packed : NULL;
 }
 
-/* Position of the word "images" in the name of an images file; NULL: it is not one. */
+/* The word "images" in the name of an images file; NULL: not such a name. */
 static char *images_word(const char *path) {
     const char *slash = strrchr(path, '/');
     return strstr(slash ? slash : path, "images-idx3-ubyte");

@@ -1,9 +1,9 @@
-/* loader.c - reads boxes of batches from a data set; see loader.h for which sample goes where.
+/* loader.c - reads boxes of batches from a data set; loader.h defines which sample goes where.
  *
- * Samples do not depend on each other: several threads read those of one call, each with its own handle of the
- * data; where there are more threads, and rows of an image cost nothing but their own pixels, each reads some of
- * its rows. The handle is chosen by the sample's place in the batch, so that the strips of an image, read one
- * after the other, find its file open. */
+ * Samples are independent: several threads read those of one call, each with its own handle of the data.
+ * If threads outnumber samples and a pixel costs nothing but itself, a thread reads some rows of a
+ * sample. The sample's position in the batch selects the handle, so that successive strips of an image
+ * find its file open. */
 #include "exec/data/dataset/loader.h"
 
 #include "exec/data/dataset/dataset_kind.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* How a handle's samples went. */
+/* Result of a handle's samples. */
 typedef struct outcome {
     hp_status status;
     hp_error err;
@@ -36,7 +36,7 @@ hp_status hp_loader_open(const hp_loader_options *o, hp_loader **out, hp_error *
                        "--data %s has %lld samples, one batch takes %lld; simulate with --batch %lld or less",
                        o->data->o.name, (long long)count, (long long)batch, (long long)count);
     hp_loader *l = hp_zeroed(1, sizeof *l);
-    const int64_t samples = o->program->micro * o->program->micro_batch; /* of this replica */
+    const int64_t samples = o->program->micro * o->program->micro_batch; /* samples of this replica */
     const bool share = o->data->kind->computed || o->threads < samples;
     const int32_t most = share ? o->threads : (int32_t)samples, threads = most > 1 ? most : 1;
     l->o = *o;
@@ -65,7 +65,7 @@ int32_t hp_loader_handles(hp_loader *l, hp_dataset *const **handle) {
     return l->n;
 }
 
-/* Index of the sample; in evaluation -1 past the end, and of one that is left out. */
+/* Index of the sample; -1: past the end of an evaluation, or left out. */
 static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
     const int64_t batch = l->o.program->batch, count = hp_dataset_count(l->o.data);
     if (l->o.eval) {
@@ -77,19 +77,19 @@ static int64_t sample_at(const hp_loader *l, int64_t step, int64_t offset) {
         l->o.data, l->o.shuffle ? hp_shuffle(l->o.seed, step / l->steps, position, count) : position);
 }
 
-/* What one call reads: a box of each of its samples, of `bytes` bytes, in pieces of some rows. */
+/* One call: reads a box of each sample, `bytes` bytes, in pieces of some rows. */
 typedef struct reading {
     hp_loader *l;
     hp_status (*read)(const struct reading *r, hp_dataset *d, int64_t index, int32_t piece, unsigned char *to,
                       hp_error *err);
     const hp_box *box;
-    hp_dtype dtype; /* of images */
+    hp_dtype dtype; /* type of the images */
     int64_t step;
-    int64_t first; /* place in the batch of the micro-batch's sample 0, among this replica's */
+    int64_t first; /* position of the micro-batch's sample 0 among this replica's samples of the batch */
     unsigned char *to;
     size_t bytes;
-    int32_t pieces; /* of a sample */
-    int32_t lanes;  /* threads among which the pieces are dealt */
+    int32_t pieces; /* per sample */
+    int32_t lanes;  /* threads that share the pieces */
 } reading;
 
 static hp_status read_image(const reading *r, hp_dataset *d, int64_t index, int32_t piece, unsigned char *to,
@@ -115,7 +115,7 @@ static hp_status read_labels(const reading *r, hp_dataset *d, int64_t index, int
     return HP_OK;
 }
 
-/* Every lanes-th piece from the lane's first on, up to one that fails. */
+/* Reads every lanes-th piece from the lane's first on, until one fails. */
 static void read_lane(void *self, int thread, int lane) {
     (void)thread;
     const reading *r = self;
@@ -132,7 +132,8 @@ static void read_lane(void *self, int thread, int lane) {
     }
 }
 
-/* Reads with up to `threads` threads. The error is that of the first sample that fails, whoever reads it. */
+/* Reads with up to `threads` threads. The error is that of the first sample that fails,
+ * whichever thread reads it. */
 static hp_status read_samples(reading *r, int32_t threads, hp_error *err) {
     const outcome *of = r->l->outcome, *first = NULL;
     const int32_t count = hp_box_len(r->box, HP_AXIS_N) * r->pieces;
@@ -145,7 +146,7 @@ static hp_status read_samples(reading *r, int32_t threads, hp_error *err) {
     return first->status;
 }
 
-/* Pieces of at least a mebibyte of pixels, no more than there are threads for. */
+/* Pieces per sample: at least a mebibyte of pixels each, and no more than there are threads. */
 static int32_t pieces_of(const hp_loader *l, const hp_box *box) {
     const int32_t samples = hp_box_len(box, HP_AXIS_N), rows = hp_box_len(box, HP_AXIS_H);
     const int64_t large = hp_box_elems(box) / samples >> 20, spare = l->n / samples,
@@ -166,5 +167,6 @@ hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, hp_
     if (!labels || hp_box_empty(label_box)) return HP_OK;
     r.read = read_labels, r.box = label_box, r.to = (unsigned char *)labels, r.pieces = 1;
     r.bytes = (size_t)hp_dataset_label_count(l->o.data, label_box) * sizeof *labels;
-    return read_samples(&r, hp_dataset_maps(l->o.data) ? l->n : 1, err); /* a class is there, a map is read */
+    /* a class is in memory, a map must be read */
+    return read_samples(&r, hp_dataset_maps(l->o.data) ? l->n : 1, err);
 }

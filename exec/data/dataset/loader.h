@@ -1,5 +1,5 @@
-/* loader.h - which samples a replica's micro-batch contains, and filling the rank's buffers with its part of
- * them.
+/* loader.h - decides which samples a replica's micro-batch contains, and fills the rank's buffers
+ * with its part of them.
  *
  * The batch of a step is positions step*batch ... +batch of the epoch, split contiguously over replicas, then
  * micro-batches: sample i of (replica, micro) is at step*batch + (replica*micro + m)*micro_batch + i. A rank
@@ -16,12 +16,12 @@ typedef struct hp_loader hp_loader;
 
 typedef struct hp_loader_options {
     hp_dataset *data;          /* must outlive the loader */
-    const hp_program *program; /* batch, micro, micro_batch, dtype */
+    const hp_program *program; /* provides batch, micro, micro_batch, dtype */
     int32_t replica;           /* data replica of this rank */
     bool shuffle;              /* false: --no-shuffle */
     bool eval;                 /* one pass in file order; a partial last batch is padded with label -1 */
     uint64_t seed;
-    int32_t threads; /* that read the samples of one call; 0: one */
+    int32_t threads; /* threads that read the samples of one call; 0: one */
 } hp_loader_options;
 
 /* Errors: HP_EDATA: fewer samples than one batch (training only). */
@@ -32,7 +32,7 @@ void hp_loader_close(hp_loader *l); /* NULL is fine */
  * sample. */
 int64_t hp_loader_steps(const hp_loader *l);
 
-/* One for each thread; the first is the options' data. */
+/* The handles, one per thread; the first is the options' data. Returns their number. */
 int32_t hp_loader_handles(hp_loader *l, hp_dataset *const **handle);
 
 /* Fills x, the box x_box of the micro-batch's images as `dtype` (HP_F32, HP_F64: normalised; HP_U8: the raw

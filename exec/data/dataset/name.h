@@ -17,9 +17,8 @@ typedef struct hp_data_key {
 /* Does the name begin with KIND: ? */
 bool hp_data_name_has_kind(const char *name, const char *kind);
 
-/* Parses the options at the end of the name and returns PATH, which may contain commas and colons: the first
- * word from the end that is not a known KEY= belongs to it. Errors: HP_EUSAGE (not a number, out of
- * range). */
+/* Parses the options at the end of the name and returns PATH, which may contain commas and colons: everything
+ * up to the last word that is not a known KEY=. Errors: HP_EUSAGE (not a number, out of range). */
 hp_status hp_data_name_parse(hp_arena *a, const char *name, const hp_data_key *keys, int n, char **path,
                              hp_error *err);
 

@@ -1,6 +1,6 @@
 /* synthetic.c - generated images: every pixel and label is a pure function of (seed, split, sample) and its
- * position, so that a tile costs no more than its own pixels. A Philox call gives sixteen pixels or four
- * labels: a 224 x 224 x 3 image takes a fraction of a millisecond on the timed path. */
+ * position, so a tile costs only its own pixels. A Philox call gives sixteen pixels or four labels: a 224 x
+ * 224 x 3 image takes a fraction of a millisecond on the timed path. */
 #include "exec/data/dataset/dataset_kind.h"
 #include "exec/base/streams.h"
 #include "base/rng.h"
@@ -32,7 +32,7 @@ static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *e
     return HP_OK;
 }
 
-/* Bytes [from, from + n) of the image's stream. */
+/* Writes bytes [from, from + n) of the image's stream. */
 static void draw(const hp_dataset *d, int64_t index, uint64_t from, uint64_t n, uint8_t *px) {
     const uint64_t stream = HP_STREAM_PIXELS | split_bit(d) | (uint64_t)index, end = from + n;
     for (uint64_t i = from; i < end;) {

@@ -69,7 +69,7 @@ static hp_status read_file(walk *w, int fd, const char *path, bool named, hp_err
     return s;
 }
 
-/* Does not wait for a pipe's other end; of what is in a folder no links are followed. */
+/* Never blocks on a pipe; follows no links found inside a folder. */
 static hp_status open_file(walk *w, const char *path, bool named, hp_error *err) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (named ? 0 : O_NOFOLLOW));
     if (fd < 0)

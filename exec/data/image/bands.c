@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A strip of more pixels than this is decoded in part where the format allows it, and not cached. */
+/* A strip with more pixels is decoded in part where the format allows, and is not cached. */
 enum { LARGE_BAND = 1 << 24 };
 
 static int32_t align_down(int32_t at, int32_t step) {
@@ -19,7 +19,7 @@ static int32_t least(int32_t a, int32_t b) {
     return a < b ? a : b;
 }
 
-/* The row of tiles that contains row y, as wide as `part` requires. */
+/* The row of tiles that contains row y, with the columns that `part` requires. */
 static hp_crop band_at(const hp_bands *b, const hp_reader *r, const hp_crop *part, int32_t y) {
     const hp_image *image = &r->kept;
     hp_crop band = {align_down(y, b->rows), align_down(part->x0, b->columns),

@@ -1,25 +1,24 @@
-/* bands.h - for formats that decode a row of strips or tiles at a time: the last decoded row is cached, so
- * that overlapping or consecutive windows decode it once. */
+/* bands.h - for formats that decode a row of strips or tiles at a time: caches the last decoded row, so that
+ * overlapping or consecutive windows decode it once. */
 #ifndef HP_BANDS_H
 #define HP_BANDS_H
 
 #include "exec/data/image/reader_kind.h"
 
 typedef struct hp_bands {
-    int32_t rows, columns; /* size of a strip or tile: all begin at multiples of these */
-    bool splittable;       /* any part of a strip can be decoded separately, at the cost of the rows above
-                              it */
-    /* Decodes `band` to raster, dense, the bands that are read alone. It begins at multiples of rows and columns, and ends at such
-     * multiples or with the image. */
+    int32_t rows, columns; /* size of a strip or tile; all start at multiples of it */
+    bool splittable;       /* any part of a strip can be decoded by itself, at the cost of the rows above */
+    /* Decodes `band` to raster, dense, with only the image bands that are read. Its corners lie at multiples
+     * of rows and columns, or at the image's end. */
     hp_status (*decode)(hp_reader *r, const hp_crop *band, uint8_t *raster, hp_error *err);
-    hp_crop held;    /* the contents of raster; empty: nothing */
-    uint8_t *raster; /* as the reader's pixels */
+    hp_crop held;    /* contents of raster; empty: none */
+    uint8_t *raster; /* type as the reader's pixels */
     size_t capacity; /* bytes */
-    size_t beside;   /* bytes that decode holds between its calls */
+    size_t beside;   /* bytes that decode keeps between calls */
 } hp_bands;
 
-/* Rows and columns of `part`, dense. Errors: HP_EDATA (a strip of more than HP_MAX_PIXELS or HP_MAX_BYTES, no memory), those of
- * the callback. */
+/* Reads rows and columns of `part`, dense. Errors: HP_EDATA (a strip of more than HP_MAX_PIXELS or
+ * HP_MAX_BYTES, no memory), those of the callback. */
 hp_status hp_bands_rows(hp_bands *b, hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *err);
 void hp_bands_free(hp_bands *b);
 

@@ -1,7 +1,10 @@
-/* confine.c - what a decoder may not do. Its limits (setrlimit(2)): address space, processor time, no file written, no core, no
- * process more. Its system calls (seccomp(2)): it opens files only to read them, and starts no program, process or
- * thread, opens no socket, signals and looks into nobody, and changes no file's name or rights. What is refused fails with
- * EPERM. Reading files is allowed: that is its work, and formats such as MIRAX are many of them; it has nobody to tell but the rank. */
+/* confine.c - restricts what a decoder may do.
+ *
+ * Limits (setrlimit(2)): address space, processor time, no writes to files, no core dump, no further process.
+ * System calls (seccomp(2)): it opens files read-only; it starts no program, process or thread, opens no
+ * socket, neither signals nor inspects other processes, and changes no file's name or rights. Refused calls
+ * fail with EPERM. Reading files stays allowed: it is the decoder's job, formats such as MIRAX consist of
+ * many files, and it can talk to nobody but the rank. */
 #define _GNU_SOURCE
 #include "exec/data/image/decoder_wire.h"
 
@@ -101,7 +104,7 @@ static const int REFUSED[] = {
 #ifdef SYS_renameat
     SYS_renameat,
 #endif
-#ifdef SYS_fork /* what newer architectures have no calls of their own for */
+#ifdef SYS_fork /* absent on newer architectures */
     SYS_fork,
     SYS_vfork,
     SYS_creat,
@@ -119,7 +122,7 @@ static const int REFUSED[] = {
 };
 enum { N_REFUSED = sizeof REFUSED / sizeof *REFUSED };
 
-/* Calls whose argument `arg` says whether files are written. */
+/* Calls whose argument `arg` tells whether the file is opened for writing. */
 static const struct {
     int call, arg;
 } OPENS[] = {
@@ -138,7 +141,7 @@ static const uint32_t ARCHITECTURE = AUDIT_ARCH_AARCH64;
 static const uint32_t ARCHITECTURE = 0; /* no filter */
 #endif
 
-/* Numbers from here on are of x86-64's second interface, which nobody here uses. */
+/* Numbers from here on belong to x86-64's second interface (x32), which nothing here uses. */
 static const uint32_t OTHER_INTERFACE = 0x40000000;
 
 typedef struct filter {
@@ -158,7 +161,7 @@ static void answer(filter *f, uint32_t with) {
     add(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, with));
 }
 
-/* Skips the next `n` unless the comparison holds. */
+/* Skips the next `n` instructions unless the comparison holds. */
 static void unless(filter *f, uint16_t comparison, uint32_t value, uint8_t n) {
     add(f, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | comparison | BPF_K), value, 0, n));
 }
@@ -186,7 +189,7 @@ static void refuse_calls(void) {
     }
     answer(&f, SECCOMP_RET_ALLOW);
     const struct sock_fprog program = {.len = f.n, .filter = f.op};
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program); /* a kernel without it: the limits remain */
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program); /* kernels without seccomp: only the limits apply */
 }
 
 void hp_confine(const hp_decoder_limits *l) {

@@ -1,4 +1,4 @@
-/* decoder.c - a rank's side of one decoder: a question, and an answer in time. */
+/* decoder.c - a rank's side of one decoder: sends a request and waits for a timely answer. */
 #define _GNU_SOURCE
 #include "exec/data/image/decoder_wire.h"
 #include "base/alloc.h"
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How often a wait looks whether the decoder works: well below the shortest deadline of a rank, a second. */
+/* Interval at which a wait checks that the decoder is working: far below a rank's shortest
+ * deadline, one second. */
 enum { LOOK_US = 100000 };
 
 struct hp_decoder {
@@ -25,7 +26,7 @@ struct hp_decoder {
     int64_t generation;
     uint8_t *px; /* shared memory */
     size_t room;
-    int room_fd; /* to be sent with the next request; -1: it was */
+    int room_fd; /* to send with the next request; -1: already sent */
 };
 
 hp_decoder *hp_decoder_new(hp_decoders *of) {
@@ -41,7 +42,7 @@ static void drop_room(hp_decoder *d) {
     d->px = NULL, d->room = 0, d->room_fd = -1;
 }
 
-/* Returns how it ended. */
+/* Ends the decoder; returns its exit status. */
 static int end(hp_decoder *d) {
     const int ended = d->pid > 0 ? hp_decoders_end(d->of, d->pid) : -1;
     if (d->socket >= 0) close(d->socket);
@@ -64,7 +65,8 @@ int64_t hp_decoder_generation(const hp_decoder *d) {
     return d->pid > 0 ? d->generation : -1;
 }
 
-/* Those of this thread: ranks of a node share them out after the first process was started (exec/run/run_bind.c). */
+/* Uses the cores of this thread: the node's ranks divide cores only after the first process was started
+ * (exec/run/run_bind.c). */
 static void keep_to_cores(int32_t pid) {
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) == 0) sched_setaffinity(pid, sizeof cores, &cores);
@@ -80,7 +82,7 @@ static hp_status begin(hp_decoder *d, hp_error *err) {
     return HP_OK;
 }
 
-/* The seals keep a decoder from making it smaller under the rank's hands. */
+/* Seals keep a decoder from shrinking the memory while the rank reads it. */
 const uint8_t *hp_decoder_room(hp_decoder *d, size_t bytes) {
     if (d->px && bytes <= d->room) return d->px;
     drop_room(d);
@@ -152,7 +154,7 @@ static hp_status silent(hp_decoder *d, const char *path, hp_error *err) {
                    path, hp_decoders_limits(d->of)->silent_s);
 }
 
-/* Beats as long as the decoder uses its processor, which its limit ends. */
+/* Sends pulses as long as the decoder uses processor time, which is limited. */
 static hp_status wait_for(hp_decoder *d, const char *path, const hp_pulse *pulse, hp_decoder_answer *a,
                           hp_error *err) {
     double used_s = 0, since_s = hp_now_s();
@@ -173,7 +175,7 @@ static hp_status wait_for(hp_decoder *d, const char *path, const hp_pulse *pulse
     }
 }
 
-/* The text is a stranger's. */
+/* The text is untrusted. */
 static hp_status pass_on(hp_decoder_answer *a, const char *path, hp_error *err) {
     for (char *at = a->text; *at; at++)
         if ((unsigned char)*at < ' ' || *at == 127) *at = '?';

@@ -1,4 +1,4 @@
-/* decoder_serve.c - the decoder's side: readers of this process, by number. */
+/* decoder_serve.c - the decoder's side: readers in this process, by number. */
 #include "exec/data/image/decoder_wire.h"
 #include "exec/data/image/reader_kind.h"
 #include "exec/data/image/reader_pool.h"
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Images, masks and an overview. */
+/* For images, masks and an overview. */
 enum { MOST_READERS = 2 * HP_POOL_READERS + 1 };
 
 typedef struct server {
@@ -22,7 +22,7 @@ static void close_file(server *s, int32_t id) {
     s->reader[id] = NULL;
 }
 
-/* If it is small and can be read; if it cannot, that is told when it is asked for. */
+/* Attaches the pixels of a small image. A failure to read is reported when pixels are requested. */
 static void read_small(server *s, hp_decoder_answer *a) {
     hp_reader *r = s->reader[a->id];
     const int64_t pixel = (int64_t)hp_pixel_bytes(a->c, (hp_pixel_type)a->type),

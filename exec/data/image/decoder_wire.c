@@ -1,4 +1,4 @@
-/* decoder_wire.c - one message with, or without, a descriptor: unix(7), SCM_RIGHTS. */
+/* decoder_wire.c - sends and receives one message with an optional descriptor: unix(7), SCM_RIGHTS. */
 #define _GNU_SOURCE
 #include "exec/data/image/decoder_wire.h"
 

@@ -1,4 +1,4 @@
-/* decoder_wire.h - what a rank and its decoders say to each other; private to exec/data/image. */
+/* decoder_wire.h - the protocol between a rank and its decoders; private to exec/data/image. */
 #ifndef HP_DECODER_WIRE_H
 #define HP_DECODER_WIRE_H
 
@@ -8,10 +8,11 @@
 #include <limits.h>
 #include <sys/types.h>
 
-/* Most bytes of pixels in one answer, or one row; more are asked for in several. */
+/* Maximum bytes of pixels per answer, or one row; larger windows take several answers. */
 enum { HP_DECODER_CHUNK = 32 << 20 };
-/* An image of at most so many bytes comes with the answer to open, and its file is closed: a question instead of three, each of which takes about as
- * long as it takes to decode a small image (docs/measurements.md). */
+/* An image of at most this many bytes comes with the answer to open, and its file is closed. That is one
+ * round trip instead of three, each of which takes about as long as decoding a small image
+ * (docs/measurements.md). */
 enum { HP_DECODER_SMALL = 64 << 10 };
 
 typedef enum hp_decoder_verb {
@@ -21,7 +22,8 @@ typedef enum hp_decoder_verb {
     HP_DECODER_CLOSE
 } hp_decoder_verb;
 
-/* Close has no answer. A descriptor beside it is the memory for pixels from now on, of `room` bytes. */
+/* A request. Close has no answer. An attached descriptor is the memory for pixels from now
+ * on, of `room` bytes. */
 typedef struct hp_decoder_request {
     int32_t verb, id; /* id: of an open reader */
     hp_crop part;     /* rows */
@@ -32,19 +34,19 @@ typedef struct hp_decoder_request {
 } hp_decoder_request;
 
 typedef struct hp_decoder_answer {
-    int32_t status, id;                    /* id -1: all pixels are there */
+    int32_t status, id;                    /* id -1: all pixels are included */
     int32_t h, w, c, type, bands, forward; /* open */
     uint32_t said;
     int32_t level;
-    int64_t decoder_bytes; /* of the reader, now */
+    int64_t decoder_bytes; /* bytes that the reader holds now */
     char text[sizeof((hp_error *)NULL)->text];
 } hp_decoder_answer;
 
-/* --- decoder_wire.c: messages over a socket that keeps their borders --- */
+/* --- decoder_wire.c: messages over a socket that preserves their boundaries --- */
 
-/* `fd` -1: none. Returns 0, or -1 with errno. */
+/* `fd` -1: no descriptor. Returns 0, or -1 with errno. */
 int hp_wire_send(int socket, const void *message, size_t bytes, int fd);
-/* Bytes of the message, 0 at the end, -1 with errno. `fd` may be NULL, when none is taken. */
+/* Returns the message's bytes, 0 at the end, -1 with errno. `fd` may be NULL: no descriptor is accepted. */
 ssize_t hp_wire_receive(int socket, void *message, size_t most, int *fd);
 
 /* --- decoder_serve.c --- */
@@ -52,29 +54,30 @@ ssize_t hp_wire_receive(int socket, void *message, size_t most, int *fd);
 /* Answers until the other end is closed. */
 _Noreturn void hp_decoder_serve(int socket, const hp_decoder_limits *l);
 
-/* --- confine.c: limits of this process, from now on; see there --- */
+/* --- confine.c: limits for this process from now on; see there --- */
 
 void hp_confine(const hp_decoder_limits *l);
-/* Allows so much processor time from now on, rounded up to whole seconds. */
+/* Grants this much processor time from now on, rounded up to whole seconds. */
 void hp_confine_time(double seconds);
 
 /* --- decoders.c --- */
 
-/* Starts a decoder at the other end of a socket. Errors: HP_EUNAVAIL. */
+/* Starts a decoder with the other end of `socket`. Errors: HP_EUNAVAIL. */
 hp_status hp_decoders_spawn(hp_decoders *d, int *socket, int32_t *pid, hp_error *err);
-/* Ends it and returns waitpid's status, or -1. */
+/* Ends the decoder and returns waitpid's status, or -1. */
 int hp_decoders_end(hp_decoders *d, int32_t pid);
 const hp_decoder_limits *hp_decoders_limits(const hp_decoders *d);
 
 /* --- decoder.c --- */
 
-/* A decoder's readers are gone when this number is another. */
+/* Changes when a decoder was replaced, which loses its readers. */
 int64_t hp_decoder_generation(const hp_decoder *d);
-/* Starts the process if it is not there, sends and waits for the answer, while the pulse beats as long as the decoder works.
- * Errors: those it answers; HP_EDATA if it dies or takes too long, naming `path`; HP_EDEAD if it was killed. */
+/* Starts the process if necessary, sends the request and waits for the answer. The pulse beats while the
+ * decoder works. Errors: those in the answer; HP_EDATA if the decoder dies or takes too long, naming `path`;
+ * HP_EDEAD if it was killed. */
 hp_status hp_decoder_ask(hp_decoder *d, hp_decoder_request *q, const char *path, const hp_pulse *pulse,
                          hp_decoder_answer *a, hp_error *err);
-/* Memory for so many bytes of pixels, which come with the next request's answer; NULL: none is left. */
+/* Memory for pixels of the next request's answer; NULL: out of memory. */
 const uint8_t *hp_decoder_room(hp_decoder *d, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* decoders.c - the process that forks decoders, and the rank's questions to it. It was forked before the rank had threads, has none itself,
- * and reads no file: what it forks begins as clean as it is. */
+/* decoders.c - the process that forks decoders, and the rank's requests to it. It was forked before the rank
+ * had threads, has none itself, and reads no files, so every decoder starts clean. */
 #include "exec/data/image/decoder_wire.h"
 #include "base/alloc.h"
 
@@ -17,10 +17,10 @@ struct hp_decoders {
     hp_decoder_limits limits;
     int socket;
     pid_t pid;
-    pthread_mutex_t one; /* question at a time */
+    pthread_mutex_t one; /* serialises requests */
 };
 
-/* A descriptor beside it is the socket of a decoder to be started; else the one with `pid` is ended. */
+/* A request with a descriptor starts a decoder on that socket; one without ends the decoder `pid`. */
 typedef struct question {
     int32_t pid;
 } question;
@@ -35,7 +35,8 @@ hp_decoder_limits hp_decoder_limits_default(void) {
 
 /* --- the process --- */
 
-/* Ends with its parent, keeps only `socket`, and says nothing: what a decoder would print is of a stranger. */
+/* Makes the process end with its parent, keeps only `socket`, and silences its output, which would come
+ * from untrusted files. */
 static void begin_process(int socket, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
@@ -54,7 +55,7 @@ static int32_t fork_decoder(int socket, const hp_decoder_limits *l) {
     hp_decoder_serve(socket, l);
 }
 
-/* One that has died already was not killed: its own end is told. */
+/* A decoder that has died already was not killed: returns its own status. */
 static int end_decoder(int32_t pid) {
     int ended = -1;
     kill(pid, SIGKILL);
@@ -78,8 +79,8 @@ _Noreturn static void serve(int socket, const hp_decoder_limits *l) {
     _exit(0);
 }
 
-/* As a process begins, whatever the rank's libraries have set; and those that a terminal or a launcher sends to all are
- * ignored: the rank decides. */
+/* Resets signals that the rank's libraries have set, and ignores those that a terminal or launcher sends to
+ * all processes: the rank decides. */
 static void reset_signals(void) {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);

@@ -1,5 +1,5 @@
-/* exif.c - one number of Exif data: Orientation (tag 0x0112) of the first directory. Exif 2.3 is a TIFF file within another: a byte
- * order, 42, where the directory begins; then its number of entries of twelve bytes. */
+/* exif.c - reads Exif's Orientation (tag 0x0112 of the first directory). Exif 2.3 embeds a TIFF file: a byte
+ * order, 42, the offset of the directory; there the number of entries, then twelve bytes each. */
 #include "exec/data/image/reader_kind.h"
 
 #include <string.h>

@@ -57,7 +57,7 @@ hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path
     return HP_OK;
 }
 
-/* Moves rows [w->y0, y1), cut to the window's columns, to the front: no row overwrites one not yet moved. */
+/* Moves rows [w->y0, y1), cut to the window's columns, to the front. No row overwrites one not yet moved. */
 static void compact(hp_image *image, const hp_crop *w, int32_t y1) {
     const hp_crop *old = &image->window;
     const size_t c = hp_pixel_bytes(image->c, image->type), n = (size_t)hp_crop_columns(w) * c,

@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limits on each buffer of pixels: 16384 x 16384 of at most four bytes on average. What a decoder holds in all is bounded by its limit on
- * memory (decoders.c), whatever a header claims. They limit a window: an image may have HP_MAX_SIDE rows and columns, 2^40 pixels. */
+/* Limits on each buffer of pixels: 16384 x 16384 with at most four bytes per pixel on average. They apply to
+ * a window: a whole image may have HP_MAX_SIDE rows and columns, 2^40 pixels. A decoder's memory limit
+ * (decoders.c) bounds its total, whatever a header claims. */
 enum { HP_MAX_PIXELS = 1 << 28, HP_MAX_BYTES = 1 << 30, HP_MAX_SIDE = 1 << 20 };
-enum { HP_MAX_BANDS = 256 /* that are read of an image: the most channels of a network's image */ };
+enum { HP_MAX_BANDS = 256 /* bands read from an image: the most channels of a network's image */ };
 
 /* Rows [y0, y1) and columns [x0, x1). */
 typedef struct hp_crop {
@@ -22,9 +23,9 @@ typedef struct hp_crop {
 /* Borrowed pixels. */
 typedef struct hp_pixels {
     int32_t h, w, c;    /* the whole image */
-    hp_crop window;     /* the part of it in px */
-    const uint8_t *px;  /* (rows, columns, c) of the window, dense */
-    hp_pixel_type type; /* of px */
+    hp_crop window;     /* the part of it that px holds */
+    const uint8_t *px;  /* (rows, columns, c), dense */
+    hp_pixel_type type; /* type of px */
 } hp_pixels;
 
 /* Owned pixels; zero-initialise before the first use. */
@@ -36,7 +37,7 @@ typedef struct hp_image {
     hp_pixel_type type;
 } hp_image;
 
-/* Bytes of one pixel. */
+/* Bytes per pixel. */
 static inline size_t hp_pixel_bytes(int32_t c, hp_pixel_type type) {
     return (size_t)c * hp_sample_bytes(type);
 }
@@ -62,11 +63,11 @@ static inline const uint8_t *hp_pixels_row(const hp_pixels *p, int32_t y) {
 
 /* Sets the size of the whole image. Errors: HP_EDATA (empty, a side above HP_MAX_SIDE), naming `path`. */
 hp_status hp_image_sizes(hp_image *image, int64_t h, int64_t w, int32_t c, const char *path, hp_error *err);
-/* Allocates memory for a window of it (NULL: all of it), reusing the allocation when it suffices. Errors:
+/* Allocates memory for a window (NULL: the whole image), reusing the allocation when it suffices. Errors:
  * HP_EDATA (more than HP_MAX_PIXELS or HP_MAX_BYTES, not within the image, no memory), naming `path`. */
 hp_status hp_image_room(hp_image *image, const hp_crop *window, const char *path, hp_error *err);
-/* The same for a window that begins at or below the first row held: rows that both windows share are kept.
- * *from becomes the first row of the window that is missing; all are missing if the columns differ. */
+/* The same for a window that starts at or below the first row held; keeps the rows that both windows share.
+ * *from: first missing row of the window. If the columns differ, all rows are missing. */
 hp_status hp_image_move(hp_image *image, const hp_crop *window, const char *path, int32_t *from,
                         hp_error *err);
 void hp_image_free(hp_image *image);
@@ -84,15 +85,15 @@ typedef struct hp_resize {
 /* The window of the source that a window of the result depends on. */
 hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out);
 
-/* Provides the source's pixels: at least `window`, valid until the next call. */
+/* Source of pixels for resampling: provides at least `window`, valid until the next call. */
 typedef struct hp_pixel_source {
     hp_status (*get)(void *self, const hp_crop *window, hp_pixels *view, hp_error *err);
     void *self;
 } hp_pixel_source;
 
-/* A window of the result; pixels do not depend on the window. The source is read in successive bands of rows
- * from the top, each a few million pixels. Errors: HP_EDATA (no memory), the source's. Cost: O(source window
- * + result window). */
+/* Computes a window of the result; its pixels do not depend on the window. Reads the source from the top
+ * in bands of rows, a few million pixels each. Errors: HP_EDATA (no memory), the source's. Cost: O(source
+ * window + result window). */
 hp_status hp_image_resize_from(const hp_resize *r, const hp_pixel_source *source, const hp_crop *out,
                                hp_image *image, hp_error *err);
 

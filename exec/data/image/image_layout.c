@@ -1,4 +1,5 @@
-/* image_layout.c - which bands of a file are read. The network's channels decide where --bands does not; what is ambiguous is refused. */
+/* image_layout.c - selects the bands of a file to read: by --bands, else by the network's channels. Ambiguous
+ * cases are refused. */
 #include "exec/data/image/reader_kind.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@ static void pick_first(hp_reader *r, int32_t n) {
     for (int32_t i = 0; i < n; i++) r->pick[i] = i;
 }
 
-/* "1,2,3" up to n; n is small. */
+/* "1,2,3" up to n, which is small. */
 static const char *first_bands(int32_t n, char text[64]) {
     size_t at = 0;
     text[0] = '\0';

@@ -1,6 +1,7 @@
-/* image_resize.c - antialiased bilinear resampling as in Pillow's ImagingResample, in float with one rounding at
- * the end, and none of samples that are floats: first every output row as a weighted sum of source rows, then every pixel along the row. A pixel
- * depends only on its own weights, in a fixed order, so every window of the result has the same values. */
+/* image_resize.c - antialiased bilinear resampling as in Pillow's ImagingResample, in float with one rounding
+ * at the end, or none for float samples. First each output row is a weighted sum of source rows, then each
+ * pixel is one along the row. A pixel depends only on its own weights, in a fixed order, so every window of
+ * the result has the same values. */
 #include "exec/data/image/image.h"
 
 #include <math.h>
@@ -90,7 +91,7 @@ static void mix_rows(const hp_pixels *source, const hp_crop *need, const axis *r
     for (int32_t i = 0; i < rows->count[k]; i++) {
         const void *from = hp_pixels_row(source, rows->first[k] + i) + skip;
         const float weight = rows->weight[(size_t)k * (size_t)rows->taps + (size_t)i];
-        if (weight == 0) continue; /* times infinity it would be no number */
+        if (weight == 0) continue; /* 0 times infinity would be NaN */
         if (source->type == HP_SAMPLE_U8)
             for (size_t e = 0; e < n; e++) row[e] += weight * (float)((const uint8_t *)from)[e];
         else if (source->type == HP_SAMPLE_U16)
@@ -100,7 +101,8 @@ static void mix_rows(const hp_pixels *source, const hp_crop *need, const axis *r
     }
 }
 
-/* Integers are rounded half up, as the sum began at a half: the weights are not negative and sum to one. */
+/* Integers are rounded half up, because the sum starts at one half; weights are
+ * non-negative and sum to one. */
 static void put(float sum, hp_pixel_type type, void *out, size_t at) {
     if (type == HP_SAMPLE_U8) ((uint8_t *)out)[at] = (uint8_t)fminf(sum, 255.0f);
     if (type == HP_SAMPLE_U16) ((uint16_t *)out)[at] = (uint16_t)fminf(sum, 65535.0f);
@@ -123,9 +125,10 @@ static void mix_columns(const float *row, int32_t x0, const axis *columns, int32
     }
 }
 
-/* --- by bands of the result, which limits how much of the source is held --- */
+/* --- by bands of the result, to limit how much of the source is held --- */
 
-/* Limit on source pixels for a band of several rows, whatever each has: at most four bytes of every band. */
+/* Maximum number of source pixels for a band of several rows, assuming the largest pixel: HP_MAX_BANDS
+ * samples of four bytes. */
 enum { BAND_PIXELS = HP_MAX_BYTES / (4 * HP_MAX_BANDS) };
 
 typedef struct work {

@@ -37,7 +37,7 @@ static void silent(j_common_ptr d) {
     (void)d;
 }
 
-/* Also while jpeg_start_decompress reads a progressive file. */
+/* Called by libjpeg, also while jpeg_start_decompress reads a progressive file. */
 static void progress(j_common_ptr d) {
     hp_pulse_beat(((const jpeg *)((char *)d - offsetof(jpeg, d)))->pulse);
 }
@@ -58,7 +58,7 @@ static hp_status guarded(hp_reader *r, const step *s, hp_error *err) {
     return s->run(r, s, err);
 }
 
-/* Markers that are kept as far as they are read here: Exif's directory, and that there is a profile. */
+/* Markers kept from the file: Exif's directory, and only the presence of a profile. */
 enum { EXIF = JPEG_APP0 + 1, PROFILE = JPEG_APP0 + 2, EXIF_KEPT = 0xffff, PROFILE_KEPT = 12 };
 
 static bool begins(jpeg_saved_marker_ptr m, int marker, const char *with, unsigned bytes) {
@@ -116,7 +116,7 @@ static hp_status open_jpeg(hp_reader *r, hp_error *err) {
     return guarded(r, &(step){.run = begin}, err);
 }
 
-/* Reads the header again, as the file may have changed. */
+/* Reads the header again, because the file may have changed. */
 static hp_status restart(hp_reader *r, hp_error *err) {
     jpeg *p = r->self;
     const hp_pixels was = hp_reader_size(r);
@@ -138,7 +138,7 @@ static hp_status restart(hp_reader *r, hp_error *err) {
     return HP_OK;
 }
 
-/* Rows above the part are decoded and dropped: cropping inside libjpeg would change pixels at the edge, where
+/* Decodes and drops rows above the part: cropping inside libjpeg would change pixels at the edge, where
  * colour is interpolated. */
 static hp_status decode(hp_reader *r, const step *s, hp_error *err) {
     jpeg *p = r->self;

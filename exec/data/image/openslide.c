@@ -1,9 +1,9 @@
-/* openslide.c - slides through OpenSlide: Aperio, Hamamatsu, MIRAX, Leica, Ventana, pyramidal TIFF. One level
- * of the slide is the image. Areas that were never scanned are transparent in OpenSlide and become the
+/* openslide.c - slides through OpenSlide: Aperio, Hamamatsu, MIRAX, Leica, Ventana, pyramidal TIFF. One
+ * level of the slide is the image. Areas that were never scanned are transparent in OpenSlide and get the
  * slide's background here.
  *
- * A level is read in tiles, each always as the same region: between levels OpenSlide interpolates at the
- * borders of a region, and a pixel must not depend on the window in which it is read. */
+ * A level is read in fixed tiles, because OpenSlide interpolates at the borders of a region and a pixel must
+ * not depend on the window in which it is read. */
 #include "exec/data/image/bands.h"
 
 #include <math.h>
@@ -11,11 +11,11 @@
 
 #include <openslide.h>
 
-enum { TILE = 256 /* default where the slide does not give its tile size */ };
+enum { TILE = 256 /* default if the slide does not tell its tile size */ };
 
 typedef struct slide {
     openslide_t *file;
-    double shrink; /* of the level */
+    double shrink; /* downscaling of the level */
     uint32_t background[3];
     uint32_t *tile;
     hp_bands bands;
@@ -28,7 +28,7 @@ static hp_status fail_decode(const hp_reader *r, hp_error *err) {
                    why ? why : "no pixels");
 }
 
-/* A side of the level's tiles, from the slide's properties if present. */
+/* Height or width of the level's tiles, from the slide's properties if present. */
 static int32_t tile_side(const slide *s, int32_t level, const char *what) {
     char name[64];
     snprintf(name, sizeof name, "openslide.level[%d].tile-%s", level, what);
@@ -91,7 +91,7 @@ static hp_status open_level(hp_reader *r, hp_error *err) {
         return hp_fail(err, HP_EDATA, "%s: level %d; it has levels 0 to %d", r->path, level, levels - 1);
     int64_t w = 0, h = 0;
     openslide_get_level_dimensions(s->file, level, &w, &h);
-    const char *icc = openslide_get_property_value(s->file, "openslide.icc-size"); /* of OpenSlide 4 */
+    const char *icc = openslide_get_property_value(s->file, "openslide.icc-size"); /* OpenSlide 4 only */
     HP_TRY(hp_reader_stores(
         r,
         &(hp_stored_image){

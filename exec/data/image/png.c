@@ -1,7 +1,7 @@
 /* png.c - PNG through libpng, row by row. libpng's error exit jumps back into guarded() and nowhere else.
  *
- * Pixels: grey or RGB of 8 or 16 bits, with alpha as one more band, which tRNS is too; gamma chunks are ignored, as in Pillow.
- * Masks: the stored values, which are grey levels or palette indices. */
+ * Pixels: 8- or 16-bit grey or RGB; alpha, including tRNS, is one more band. Gamma chunks are ignored, as in
+ * Pillow. Masks: the stored values, which are grey levels or palette indices. */
 #include "exec/data/image/reader_kind.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ typedef struct png {
     char text[160];
     uint8_t *row;   /* one row, all bands and columns */
     uint8_t *whole; /* all rows of an interlaced file */
-    int32_t next;   /* row that libpng returns next; -1: it must restart */
+    int32_t next;   /* row that libpng returns next; -1: must restart */
     bool interlaced;
 } png;
 
@@ -83,13 +83,13 @@ static hp_status read_head(hp_reader *r, hp_error *err) {
     return hp_reader_stores(r, &s, err);
 }
 
-/* Sets libpng's transformations: whole bytes of the machine's order. */
+/* Sets libpng's transformations: whole bytes, in the machine's byte order. */
 static void set_transforms(hp_reader *r) {
     png *p = r->self;
     if (r->o.mask)
         png_set_packing(p->png);
     else
-        png_set_expand(p->png); /* palettes to RGB, grey of fewer bits to 8, tRNS to alpha */
+        png_set_expand(p->png); /* palettes to RGB, small grey levels to 8 bits, tRNS to alpha */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     if (r->kept.type == HP_SAMPLE_U16) png_set_swap(p->png);
 #endif
@@ -123,7 +123,7 @@ static hp_status open_png(hp_reader *r, hp_error *err) {
 
 /* --- rows --- */
 
-/* Of the file's, all bands. */
+/* Bytes per pixel of the file, with all bands. */
 static size_t pixel_bytes(const hp_reader *r) {
     return hp_pixel_bytes(r->bands, r->kept.type);
 }
@@ -132,7 +132,7 @@ static hp_status no_memory(const hp_reader *r, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: no memory to decode it", r->path);
 }
 
-/* Reads the header again, as the file may have changed. */
+/* Reads the header again, because the file may have changed. */
 static hp_status restart(hp_reader *r, hp_error *err) {
     png *p = r->self;
     const hp_pixels was = hp_reader_size(r);
@@ -164,7 +164,7 @@ static hp_status read_interlaced(hp_reader *r, hp_error *err) {
     if (!p->whole) p->whole = malloc((size_t)size.h * bytes);
     if (!p->whole) return no_memory(r, err);
     r->decoder_bytes = (size_t)size.h * bytes;
-    p->next = -1; /* until the whole image is decoded */
+    p->next = -1; /* stays -1 unless the whole image gets decoded */
     for (int pass = 0; pass < 7; pass++)
         for (int32_t y = 0; y < size.h; y++) {
             hp_pulse_beat(&r->o.pulse);
@@ -175,7 +175,7 @@ static hp_status read_interlaced(hp_reader *r, hp_error *err) {
     return HP_OK;
 }
 
-/* The file's next row up to the end of the part. */
+/* Reads the file's next row, as far as the end of the part. */
 static const uint8_t *next_row(const hp_reader *r, int32_t y) {
     png *p = r->self;
     if (p->interlaced) return p->whole + (size_t)y * (size_t)r->kept.w * pixel_bytes(r);

@@ -1,4 +1,5 @@
-/* pulse.h - long reads say that they go on: those who wait for them are patient then (exec/interp/watchdog.h). */
+/* pulse.h - signals that a long read makes progress, so that those who wait for it stay patient
+ * (exec/interp/watchdog.h). */
 #ifndef HP_PULSE_H
 #define HP_PULSE_H
 

@@ -67,7 +67,7 @@ static hp_status find_by_bytes(const char *path, const hp_reader_kind **kind, hp
 static hp_status find_kind(const char *path, const hp_reader_options *o, const hp_reader_kind **kind,
                            hp_error *err) {
     *kind = &hp_reader_decoded;
-    if (o->decoder) return HP_OK; /* which finds it itself */
+    if (o->decoder) return HP_OK; /* the decoder finds the format itself */
     *kind = &hp_reader_png;
     if (o->mask) return HP_OK;
     if (!o->slide && !hp_is_slide_name(path)) return find_by_bytes(path, kind, err);

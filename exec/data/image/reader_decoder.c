@@ -1,5 +1,5 @@
-/* reader_decoder.c - a reader whose file a decoder reads (decoder.h). Sizes and levels that it answers are checked as a
- * file's are; pixels are bytes, whatever they are. */
+/* reader_decoder.c - a reader that delegates its file to a decoder (decoder.h). Sizes and levels in answers
+ * are checked like those of a file; pixels can be any bytes. */
 #include "exec/data/image/decoder_wire.h"
 #include "exec/data/image/reader_kind.h"
 #include "base/alloc.h"
@@ -7,11 +7,11 @@
 #include <string.h>
 
 typedef struct remote {
-    int32_t id; /* -1: closed there, as all pixels are here */
+    int32_t id; /* -1: closed there, because all pixels are here */
     int64_t generation;
 } remote;
 
-/* No slide has more; the limit of level=N. */
+/* Maximum number of levels of a slide; limits level=N. */
 enum { MOST_LEVELS = 31 };
 
 static hp_status fail_nonsense(const hp_reader *r, hp_error *err) {
@@ -51,7 +51,7 @@ static hp_status open_there(hp_reader *r, hp_decoder_answer *a, hp_error *err) {
     return HP_OK;
 }
 
-/* The window is the whole image from now on: nothing more is asked. */
+/* Keeps the whole image as the window, so no further request is needed. */
 static hp_status keep_small(hp_reader *r, hp_error *err) {
     const int64_t pixel = (int64_t)hp_pixel_bytes(r->kept.c, r->kept.type),
                   bytes = (int64_t)r->kept.h * r->kept.w * pixel;
@@ -76,7 +76,7 @@ static hp_status open_remote(hp_reader *r, hp_error *err) {
     return a.id < 0 ? keep_small(r, err) : HP_OK;
 }
 
-/* Another file has ended the decoder since: the next one opens this file again. */
+/* Another file has killed the decoder since; the new one opens this file again. */
 static hp_status reopen(hp_reader *r, hp_error *err) {
     hp_decoder_answer a;
     if (((remote *)r->self)->generation == hp_decoder_generation(r->o.decoder)) return HP_OK;
@@ -109,7 +109,7 @@ static hp_status rows(hp_reader *r, const hp_crop *part, uint8_t *px, hp_error *
     return HP_OK;
 }
 
-/* Where it cannot be asked: 0, and the error comes with the pixels. */
+/* If the decoder cannot be asked: 0, and the error comes with the pixels. */
 static int32_t level(const hp_reader *r, double shrink) {
     const remote *m = r->self;
     hp_decoder_answer a;

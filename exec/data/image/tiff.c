@@ -1,7 +1,8 @@
-/* tiff.c - TIFF and BigTIFF through libtiff: strips, tiles and every compression libtiff supports; the first page. Grey, RGB, palettes
- * and any number of bands are read as they are stored (tiff_rows.c); YCbCr, CMYK, CIE L*a*b* and SGI's LogLuv become RGB of 8 bits
- * by libtiff's RGBA interface. Only the strips or tiles that a window overlaps are decoded, one row of them at a time. Error
- * handlers and the limit on one allocation are set per file, so that the process's handlers stay unchanged (libtiff >= 4.5). */
+/* tiff.c - TIFF and BigTIFF through libtiff: strips, tiles and every compression that libtiff supports; the
+ * first page. Grey, RGB, palettes and any number of bands are read as stored (tiff_rows.c); libtiff's RGBA
+ * interface converts YCbCr, CMYK, CIE L*a*b* and SGI's LogLuv to 8-bit RGB. Only strips or tiles that a
+ * window overlaps are decoded, one row of them at a time. Error handlers and the limit on one allocation are
+ * set per file, so the process's handlers stay unchanged (libtiff >= 4.5). */
 #include "exec/data/image/tiff.h"
 
 #include <stdarg.h>
@@ -40,7 +41,7 @@ static uint16_t photometric(const hp_tiff *t, int32_t bands) {
     return number(t, TIFFTAG_PHOTOMETRIC, bands >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
 }
 
-/* Is there a conversion that libtiff's RGBA interface makes, or a compression that is decoded there alone? */
+/* Does it need libtiff's RGBA interface, for its colours or for its compression? */
 static bool needs_conversion(const hp_tiff *t, uint16_t colours) {
     const uint16_t c = number(t, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
     return colours == PHOTOMETRIC_YCBCR || colours == PHOTOMETRIC_SEPARATED ||
@@ -65,7 +66,7 @@ static hp_status fail_kind(const hp_reader *r, const char *what, hp_error *err) 
                    r->path, what);
 }
 
-/* Maps of 8-bit numbers, which some programs write, have none above 255. */
+/* Some programs write colour maps of 8-bit numbers: none is above 255. */
 static void find_shift(hp_tiff *t) {
     t->map_shift = 0;
     for (int k = 0; k < 3; k++)
@@ -98,7 +99,7 @@ static hp_status find_samples(hp_reader *r, hp_stored_image *s, uint16_t colours
     return HP_OK;
 }
 
-/* Sets what is stored, and how it is read. */
+/* Finds what is stored, and how to read it. */
 static hp_status find_layout(hp_reader *r, hp_stored_image *s, hp_error *err) {
     hp_tiff *t = r->self;
     s->bands = number(t, TIFFTAG_SAMPLESPERPIXEL, 1);
@@ -128,7 +129,8 @@ static int32_t at_most(uint32_t n, int32_t side) {
     return n == 0 || n > (uint32_t)side ? side : (int32_t)n;
 }
 
-/* The sizes of the file's strips or tiles. Subsampled colours cannot be split between rows that share them. */
+/* Size of the file's strips or tiles. Strips with subsampled colours cannot be split between
+ * rows that share them. */
 static void find_pieces(hp_reader *r) {
     hp_tiff *t = r->self;
     uint32_t h = 0, w = 0;
@@ -151,7 +153,7 @@ static hp_status no_memory(const hp_reader *r, hp_error *err) {
                    r->path);
 }
 
-/* Memory for a row, or a tile, of all samples; before the first is decoded. */
+/* Allocates a row, or a tile, of all samples before the first is decoded. */
 static hp_status begin_rows(hp_reader *r, hp_error *err) {
     hp_tiff *t = r->self;
     const uint64_t bytes = t->tiled ? TIFFTileSize64(t->file) : TIFFScanlineSize64(t->file);
@@ -225,8 +227,7 @@ static hp_status open_tiff(hp_reader *r, hp_error *err) {
     TIFFOpenOptionsSetMaxSingleMemAlloc(t->options, HP_MAX_BYTES);
     TIFFOpenOptionsSetErrorHandlerExtR(t->options, keep_error, t->text);
     TIFFOpenOptionsSetWarningHandlerExtR(t->options, drop_warning, NULL);
-    t->file = TIFFOpenExt(r->path, "rm", t->options); /* m: no memory map, as an I/O error would raise
-                                                         SIGBUS */
+    t->file = TIFFOpenExt(r->path, "rm", t->options); /* m: no memory map, whose I/O errors raise SIGBUS */
     if (!t->file || *t->text) return fail_decode(r, err);
     uint32_t w = 0, h = 0;
     TIFFGetField(t->file, TIFFTAG_IMAGEWIDTH, &w);

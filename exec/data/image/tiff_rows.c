@@ -1,11 +1,11 @@
-/* tiff_rows.c - reads strips and tiles of a TIFF as they are stored, so that no bit and no band is lost: a row of samples at a
- * time, of all bands, or of one where each lies by itself (PlanarConfiguration 2). */
+/* tiff_rows.c - reads strips and tiles of a TIFF as stored, so that no bit and no band is lost. A row of
+ * samples has all bands, or one band if they are stored separately (PlanarConfiguration 2). */
 #include "exec/data/image/tiff.h"
 
 #include <stdio.h>
 
-/* Samples of one stored row become those of pixels [x0, x0 + n) of the raster's row at `to`: all bands that are read, or of them only
- * those whose plane this is. */
+/* Converts samples of a stored row to pixels [x0, x0 + n) of the raster's row at `to`: all bands that are
+ * read, or only those in this plane. */
 static void put_row(const hp_reader *r, const void *row, int32_t plane, size_t skip, size_t n, uint8_t *to) {
     const hp_tiff *t = r->self;
     const size_t c = (size_t)r->kept.c, bytes = hp_sample_bytes(r->kept.type), bands = (size_t)r->bands;
@@ -35,7 +35,7 @@ static uint8_t *raster_row(const hp_reader *r, const hp_crop *band, uint8_t *ras
                         hp_pixel_bytes(r->kept.c, r->kept.type);
 }
 
-/* Rows above the band's first in its strip are decoded too, unless the last call ended there. */
+/* Rows of the strip above the band's first are decoded too, unless the last call ended there. */
 static bool read_strips(hp_reader *r, const hp_crop *band, int32_t plane, uint8_t *raster) {
     hp_tiff *t = r->self;
     const uint16_t sample = (uint16_t)(plane < 0 ? 0 : plane);
@@ -53,7 +53,8 @@ static bool read_strips(hp_reader *r, const hp_crop *band, int32_t plane, uint8_
     return true;
 }
 
-/* Of tiles that are not compressed libtiff reads as many bytes as one has, whatever stands there. */
+/* Is the tile complete in the file? libtiff reads the full size of an uncompressed tile, however
+ * many bytes are stored. */
 static bool is_stored(const hp_tiff *t, uint32_t tile) {
     uint16_t compression = COMPRESSION_NONE;
     const uint64_t bytes = TIFFGetStrileByteCount(t->file, tile);
@@ -86,7 +87,7 @@ static bool read_plane(hp_reader *r, const hp_crop *band, int32_t plane, uint8_t
     return true;
 }
 
-/* Is plane p that of one of the first k bands that are read? */
+/* Was the plane of band k already read for one of the k bands before it? */
 static bool read_before(const hp_reader *r, int32_t k) {
     for (int32_t i = 0; i < k; i++)
         if (r->pick[i] == r->pick[k]) return true;

@@ -1,9 +1,9 @@
-/* tiff_samples.c - a table of what TIFF's samples become; see tiff_samples.h. */
+/* tiff_samples.c - a table of conversions of TIFF's samples; see tiff_samples.h. */
 #include "exec/data/image/tiff_samples.h"
 
 #include "exec/base/half.h"
 
-/* Unsigned, packed from the highest bit of a byte on. */
+/* Unsigned, packed from a byte's highest bit down. */
 static uint32_t packed_at(const hp_tiff_row *r, size_t i) {
     const uint8_t *bytes = r->row;
     const size_t bits = (size_t)r->bits, from = i * bits;
@@ -43,7 +43,7 @@ static const hp_tiff_samples TABLE[] = {
     {4, 4, UNSIGNED, HP_SAMPLE_U8, false, false, from_few},
     {8, 8, UNSIGNED, HP_SAMPLE_U8, false, false, from_u8},
     {16, 16, UNSIGNED, HP_SAMPLE_U16, false, false, from_u16},
-    {3, 15, UNSIGNED, HP_SAMPLE_F32, true, false, from_packed}, /* those above come first */
+    {3, 15, UNSIGNED, HP_SAMPLE_F32, true, false, from_packed}, /* the rows above take precedence */
     {32, 32, UNSIGNED, HP_SAMPLE_F32, true, true, from_u32},
     {8, 8, SIGNED, HP_SAMPLE_F32, true, false, from_i8},
     {16, 16, SIGNED, HP_SAMPLE_F32, true, false, from_i16},

@@ -1,10 +1,11 @@
-/* turned.c - images whose file says that they lie turned or mirrored (TIFF 6.0, Exif 2.3: Orientation), read upright. Whatever the
- * order in which the file is read, the result begins elsewhere: the stored image is held whole. */
+/* turned.c - turns images upright that their file marks as turned or mirrored (TIFF 6.0, Exif 2.3:
+ * Orientation). The result starts at another corner than the file, so the stored image is held whole. */
 #include "exec/data/image/reader_kind.h"
 
 #include <string.h>
 
-/* Where row y and column x of the upright image lie in the stored one: position 5 to 8 exchange the axes, then each may run backwards. */
+/* Maps row y and column x of the upright image to the stored one: orientations 5 to 8 swap the axes, then
+ * each may be reversed. */
 typedef struct turn {
     bool exchanged, from_bottom, from_right;
 } turn;
@@ -60,7 +61,7 @@ hp_reader *hp_reader_upright(hp_reader *in) {
     r->kept =
         (hp_image){.h = exchanged ? i->w : i->h, .w = exchanged ? i->h : i->w, .c = i->c, .type = i->type};
     r->bands = in->bands;
-    r->position = in->position; /* which the size follows from, should the file change */
+    r->position = in->position; /* determines the size if the file changes */
     r->said = in->said | HP_SAID_TURNED;
     r->self = in;
     return r;

@@ -18,12 +18,12 @@
 static const hp_output_kind *const kinds[] = {&hp_output_npy, &hp_output_json, &hp_output_tiff,
                                               &hp_output_bin};
 
-/* Bytes per write: well below Linux's limit for one call. */
+/* WRITE_BYTES: bytes per write, far below Linux's limit for one call. */
 enum { WRITE_BYTES = 1 << 30, CLASSES_AT_ONCE = 1 << 16 };
 
 struct hp_output {
     hp_output_layout layout;
-    int32_t c; /* of the logits */
+    int32_t c; /* channels of the logits */
     bool classes;
     int fd;
     char name[4096];
@@ -91,7 +91,7 @@ static hp_status write_all(const hp_output *o, const void *data, size_t bytes, i
     return HP_OK;
 }
 
-/* Detects a full disk now, where the system can reserve space, rather than after hours. */
+/* Detects a full disk now if the system can reserve space, rather than after hours. */
 static hp_status make_room(const hp_output *o, const hp_output_spec *s, hp_error *err) {
     const off_t size = (off_t)bytes_of(&o->layout);
     char text[HP_OUTPUT_HEADER];
@@ -127,7 +127,7 @@ static hp_status open_part(const hp_output_spec *s, int flags, hp_output **out, 
     return status;
 }
 
-/* What an earlier run left under that name is overwritten, what a run is writing is not. */
+/* Overwrites what an earlier run left under that name, but not what another run is writing. */
 static hp_status claim(const hp_output *o, hp_error *err) {
     struct stat st;
     if (fstat(o->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
@@ -210,7 +210,7 @@ static hp_status write_run(const hp_output *o, int64_t at, int64_t n, const floa
 /* The box as `runs` of `n` consecutive numbers: contiguous below the first axis that the box does not cover
  * entirely. */
 typedef struct run_layout {
-    int axis; /* runs are counted over the axes before it */
+    int axis; /* runs are counted over the axes before this one */
     int64_t n, runs, len[HP_AXES];
 } run_layout;
 

@@ -33,7 +33,7 @@ static hp_status convert(const hp_output_spec *s, const char *part, const char *
     return status;
 }
 
-/* Into a file of its own, which then becomes PATH. */
+/* Converts into a separate file, which then becomes PATH. */
 static hp_status convert_and_commit(const hp_output_spec *s, const char *part, hp_error *err) {
     char tmp[HP_NEW_FILE_TEMPORARY];
     int fd;

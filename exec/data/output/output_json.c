@@ -1,5 +1,5 @@
-/* output_json.c - JSON text, nested according to the shape, read through a small window. Nine digits reproduce every
- * float32. */
+/* output_json.c - JSON text, nested according to the shape, read through a small window. Nine digits
+ * reproduce every float32. */
 #include "exec/data/output/output_kind.h"
 
 #include <errno.h>

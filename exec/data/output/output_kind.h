@@ -21,7 +21,7 @@ enum { HP_OUTPUT_HEADER = 256 /* size limit of a header */ };
 
 typedef struct hp_output_kind {
     const char *suffix;
-    /* Checks that the format can represent the output. NULL: anything. */
+    /* Checks that the format can represent the output. NULL: it can represent any. */
     hp_status (*check)(const hp_output_spec *s, hp_error *err);
     /* Writes the header before the numbers; returns its length. NULL: none. */
     int64_t (*header)(const hp_output_layout *l, char text[HP_OUTPUT_HEADER]);
@@ -31,7 +31,7 @@ typedef struct hp_output_kind {
 
 extern const hp_output_kind hp_output_npy, hp_output_json, hp_output_tiff, hp_output_bin;
 
-/* output.c: by the name's suffix; NULL: unknown. */
+/* output.c: the format of the name's suffix; NULL: unknown. */
 const hp_output_kind *hp_output_kind_of(const char *path);
 /* The layout of PATH.part for an output. */
 hp_output_layout hp_output_layout_of(const hp_output_spec *s);

@@ -1,4 +1,4 @@
-/* output_npy.c - NumPy's .npy, version 1.0, and raw .bin: the numbers as in memory, so that PATH.part is the final
+/* output_npy.c - NumPy's .npy, version 1.0, and raw .bin: numbers as in memory, so PATH.part is the final
  * file. Format: numpy.lib.format, "Format Version 1.0". */
 #include "exec/data/output/output_kind.h"
 
@@ -12,7 +12,7 @@ static int64_t header(const hp_output_layout *l, char text[HP_OUTPUT_HEADER]) {
     const int used =
         snprintf(dict, HP_OUTPUT_HEADER - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
                  l->elem_bytes == 1 ? "|u1" : "<f4", shape);
-    const int total = (10 + used + 1 + 63) / 64 * 64; /* the numbers begin at a multiple of 64 */
+    const int total = (10 + used + 1 + 63) / 64 * 64; /* numbers start at a multiple of 64 */
     HP_ASSERT(total <= HP_OUTPUT_HEADER);
     memset(dict + used, ' ', (size_t)(total - 10 - used));
     text[total - 1] = '\n';

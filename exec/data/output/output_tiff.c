@@ -1,5 +1,5 @@
-/* output_tiff.c - maps as tiled TIFF: a page per sample, C float32 samples per pixel, or one uint8. Tiles are
- * written in the file's order from bands of at most BAND_BYTES. */
+/* output_tiff.c - maps as tiled TIFF: one page per sample, C float32 samples per pixel, or one uint8. Tiles
+ * are written in the file's order from bands of at most BAND_BYTES. */
 #include "exec/data/output/output_kind.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@ typedef struct work {
     const hp_output_layout *l;
     int part;
     TIFF *tif;
-    int32_t px_bytes;     /* of a pixel */
+    int32_t px_bytes;     /* bytes per pixel */
     int64_t band_columns; /* a multiple of TILE */
-    unsigned char *band;  /* (TILE, columns of it, px_bytes) */
+    unsigned char *band;  /* (TILE, columns of the band, px_bytes) */
     unsigned char *tile;  /* (TILE, TILE, px_bytes) */
     char text[256];       /* libtiff's first error message */
 } work;
@@ -65,7 +65,7 @@ static void set_fields(const work *w, int64_t page) {
     TIFFSetField(t, TIFFTAG_COMPRESSION, real ? COMPRESSION_NONE : COMPRESSION_ADOBE_DEFLATE);
     if (w->l->dim[0] > 1) TIFFSetField(t, TIFFTAG_PAGENUMBER, (uint16_t)page, (uint16_t)w->l->dim[0]);
     if (c == 1) return;
-    /* for all samples after the first: none is alpha */
+    /* extra samples after the first: none is alpha */
     uint16_t extra[UINT16_MAX] = {EXTRASAMPLE_UNSPECIFIED};
     TIFFSetField(t, TIFFTAG_EXTRASAMPLES, c - 1, extra);
 }

@@ -1,4 +1,4 @@
-/* patches.c - the grid of patches, the choice of those with tissue, and their heat map; see patches.h. */
+/* patches.c - the grid of patches, the selection of those with tissue, and their heat map; see patches.h. */
 #include "exec/data/slide/patches.h"
 
 #include "exec/data/slide/votes.h"

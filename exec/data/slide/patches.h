@@ -1,10 +1,10 @@
-/* patches.h - patch-based classification of very large images: chooses the patches of a grid that show
- * tissue, classifies each separately, and derives the slide's class and a map of it. The baseline for
- * whole-image inference. (Campanella et al., Nature Medicine 25, 2019; Lu et al., CLAM, Nature BME 5, 2021.)
+/* patches.h - patch-based classification of very large images: chooses patches of a grid that show tissue,
+ * classifies each separately, and derives the slide's class and a map of it. The baseline for whole-image
+ * inference. (Campanella et al., Nature Medicine 25, 2019; Lu et al., CLAM, Nature BME 5, 2021.)
  *
- * The data set `patches:IMAGE` (slide/slide_dataset.c) yields the chosen patches as samples, so that an ordinary
- * program of batch B runs over them. Every rank adds its logits to votes (votes.h), the votes are
- * all-reduced, and the probabilities are written to a heat map. */
+ * The data set `patches:IMAGE` (slide/slide_dataset.c) yields the chosen patches as samples, so an ordinary
+ * program of batch B runs over them. Every rank adds its logits to votes (votes.h), votes are all-reduced,
+ * and the probabilities are written to a heat map. */
 #ifndef HP_PATCHES_H
 #define HP_PATCHES_H
 
@@ -21,12 +21,12 @@ hp_patches_options hp_patches_options_default(void);
 
 typedef struct hp_patches {
     int32_t size, stride, image_h, image_w;
-    int32_t rows, cols; /* of the grid; the last row and column are moved inwards to end with the image */
+    int32_t rows, cols; /* size of the grid; the last row and column move inwards to end with the image */
     int32_t n;          /* chosen */
     int32_t *cell;      /* row * cols + column of each chosen patch, ascending */
 } hp_patches;
 
-enum { HP_MAX_PATCHES = 1 << 26 /* of a grid */ };
+enum { HP_MAX_PATCHES = 1 << 26 /* patches in a grid */ };
 
 /* Side of the tissue map's cells: a sixteenth of a patch, or larger where the map would exceed its limit. */
 int32_t hp_patches_cell_side(const hp_patches_options *o, int32_t image_h, int32_t image_w);
@@ -38,8 +38,8 @@ hp_status hp_patches_choose(hp_arena *a, const hp_patches_options *o, int32_t im
 /* Position of chosen patch `k` in the image. */
 hp_crop hp_patches_window(const hp_patches *p, int32_t k);
 
-/* --- the heat map: (1, rows, cols, classes) probabilities, NaN (classes: 255) where no patch was chosen;
- * created by rank 0, then as described in output.h --- */
+/* The heat map has (1, rows, cols, classes) probabilities, NaN (classes: 255) where no patch was chosen. Rank
+ * 0 creates it, then see output.h. */
 
 /* The output at `path`; as_classes: the most likely class instead of probabilities. */
 hp_output_spec hp_patches_heat_spec(const hp_patches *p, const char *path, int32_t classes, bool as_classes);

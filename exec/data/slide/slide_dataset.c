@@ -1,12 +1,12 @@
 /* slide_dataset.c - the patches of one very large image as samples without labels:
- * patches:IMAGE[,size=S][,stride=T][,tissue=F][,level=N] (defaults 256, S, 0.5; level: through OpenSlide).
- * The image is read in bands of patch rows, so that a run over the patches in order is one pass through the
- * file. */
+ * patches:IMAGE[,size=S][,stride=T][,tissue=F][,level=N] (defaults 256, S, 0.5; level: through
+ * OpenSlide). The image is read in bands of patch rows, so a run over the patches in order is one
+ * pass through the file. */
 #include "exec/data/dataset/name.h"
 #include "exec/data/dataset/dataset_kind.h"
 #include "exec/data/slide/patches.h"
 
-/* Limit on the pixels of a band that is read at once for all its patches. */
+/* Maximum pixels of a band that is read at once for all its patches. */
 enum { MOST_BAND = 1 << 26 };
 
 typedef struct patch_source {
@@ -92,7 +92,7 @@ static hp_status size(hp_dataset *d, int64_t index, hp_pixels *view, hp_error *e
     return HP_OK;
 }
 
-/* Patch k and those left and right of it without a gap. */
+/* Patch k and the patches left and right of it without a gap. */
 static hp_crop neighbours(const hp_patches *p, int32_t k) {
     int32_t first = k, last = k;
     const int32_t row = p->cell[k] / p->cols;
@@ -104,8 +104,8 @@ static hp_crop neighbours(const hp_patches *p, int32_t k) {
     return (hp_crop){left.y0, left.x0, right.y1, right.x1};
 }
 
-/* What to read for a patch: from files decoded from the top the same columns for all patches, so that each
- * row is decoded once; from others only the patches' columns. */
+/* What to read for a patch. Files decoded from the top: the same columns for all patches, so that each row is
+ * decoded once. Others: only the patches' columns. */
 static hp_crop band_of(const patch_source *p, const hp_reader *r, int32_t k) {
     hp_crop band = neighbours(&p->patches, k);
     if (hp_reader_is_sequential(r)) band.x0 = p->x0, band.x1 = p->x1;
@@ -123,7 +123,7 @@ static hp_status pixels(hp_dataset *d, int64_t index, const hp_crop *window, hp_
     if (n > MOST_BAND || n * (int64_t)hp_pixel_bytes(image.c, image.type) > HP_MAX_BYTES)
         band = (hp_crop){at.y0 + window->y0, at.x0 + window->x0, at.y0 + window->y1, at.x0 + window->x1};
     HP_TRY(hp_reader_window(r, &band, view, err));
-    const hp_crop held = view->window; /* in coordinates of the image; becomes the patch's */
+    const hp_crop held = view->window; /* in the image's coordinates; becomes the patch's */
     view->window = (hp_crop){held.y0 - at.y0, held.x0 - at.x0, held.y1 - at.y0, held.x1 - at.x0};
     view->h = view->w = p->patches.size;
     return HP_OK;
@@ -143,7 +143,7 @@ static hp_status map(hp_dataset *d, int64_t index, const hp_crop *window, int32_
 }
 
 static void close_patches(hp_dataset *d) {
-    (void)d; /* all memory is the arena's */
+    (void)d; /* the arena owns all memory */
 }
 
 const hp_dataset_kind hp_dataset_patched = {

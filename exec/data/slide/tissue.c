@@ -24,12 +24,12 @@ uint8_t hp_saturation(uint8_t r, uint8_t g, uint8_t b) {
     return (uint8_t)(top ? (255 * (top - low) + top / 2) / top : 0);
 }
 
-/* Adds n pixels of a row to their cell's sums; of 16 bits the upper 8. */
+/* Adds n pixels of a row to the sums of their cells; for 16 bits, the upper 8. */
 static void add_pixels(const hp_pixels *view, const uint8_t *px, int32_t n, uint64_t *sum) {
     const int32_t c = view->c;
     const uint16_t *wide = (const uint16_t *)(const void *)px;
     for (int32_t k = 0; k < c; k++) {
-        uint32_t row = 0; /* of at most 2^20 bytes */
+        uint32_t row = 0; /* sum of at most 2^20 bytes */
         for (int32_t x = 0; x < n; x++)
             row += view->type == HP_SAMPLE_U8 ? px[x * c + k] : (uint32_t)wide[x * c + k] >> 8;
         sum[k] += row;
@@ -92,7 +92,7 @@ hp_status hp_tissue_find(hp_arena *a, hp_reader *r, int32_t image_h, int32_t ima
     return HP_OK;
 }
 
-/* Cells whose centres lie in [lo, hi); the one in the middle if there is none. */
+/* Cells whose centres lie in [lo, hi), or the middle one if there is none. */
 static void cells_in(int32_t lo, int32_t hi, double cell, int32_t n, int32_t *first, int32_t *end) {
     *first = (int32_t)ceil(lo / cell - 0.5);
     *end = (int32_t)ceil(hi / cell - 0.5);

@@ -1,6 +1,5 @@
-/* votes.h - a slide's class from the classes of its patches: the mean of their probabilities, and the
- * majority of their classes. The sums are plain numbers, so that those of several ranks can be added element
- * by element. */
+/* votes.h - a slide's class from its patches: by the mean of their probabilities, and by the majority of
+ * their classes. Sums are plain numbers, so those of several ranks can be added element by element. */
 #ifndef HP_VOTES_H
 #define HP_VOTES_H
 
@@ -17,19 +16,19 @@ typedef struct hp_votes {
 
 typedef struct hp_vote {
     int64_t patches;
-    int32_t mean_class, majority_class; /* the lowest of equals; -1 without patches */
+    int32_t mean_class, majority_class; /* the lowest on a tie; -1 without patches */
     double mean_share, majority_share;  /* the class's mean probability; its fraction of the patches */
 } hp_vote;
 
-/* Sums of zero for that many classes. Live in `a`. */
+/* Makes zero sums for that many classes; they live in `a`. */
 hp_votes hp_votes_new(hp_arena *a, int32_t classes);
 void hp_votes_add(hp_votes *v, const float *logits); /* logits (classes) of one patch */
 hp_vote hp_votes_verdict(const hp_votes *v);
 /* Mean probability of a class; 0 without patches. */
 double hp_votes_mean(const hp_votes *v, int32_t class);
 
-/* Computes probabilities in float64. `share` may be NULL. Returns the class of the largest logit, the lowest
- * of equals. */
+/* Computes probabilities in float64; `share` may be NULL. Returns the class of the largest logit,
+ * the lowest on a tie. */
 int32_t hp_softmax(const float *logits, int32_t classes, float *share);
 
 #endif

@@ -1,5 +1,5 @@
-/* constants.c - opens the source of a deployed network's constants, and sets the qparams of its tensors; see
- * constants.h. */
+/* constants.c - opens the source of a deployed network's constants, and sets the qparams of its
+ * tensors; see constants.h. */
 #include "exec/data/weights/constants_state.h"
 
 #include "exec/data/weights/quantised.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Frees scratch memory. It is mapped rather than from the heap, so that a hundred megabytes used once really
- * go back to the system. */
+/* Frees scratch memory. It is mapped rather than on the heap, so that a hundred megabytes used once really go
+ * back to the system. */
 static void release_scratch(constants_scratch *room) {
     if (room->at) munmap(room->at, room->bytes);
     *room = (constants_scratch){0};
@@ -170,7 +170,7 @@ hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t
     HP_ASSERT(c->graph->layer[layer].n_param > 0);
     const hp_status s =
         (c->stored ? constants_stored : constants_fold)(c, layer, first, outs, quantised, f, err);
-    /* all was copied; keep at most one layer of the file in memory */
+    /* everything was copied; keep at most one layer of the file in memory */
     if (c->st) hp_safetensors_release_pages(c->st);
     return s;
 }

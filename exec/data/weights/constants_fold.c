@@ -1,6 +1,6 @@
 /* constants_fold.c - folds batch norms into the weights of a network's own parameters, in float64, and
- * derives 8-bit weights; see constants.h. Works on one output channel at a time, so that little memory is
- * needed beyond the result. */
+ * derives 8-bit weights; see constants.h. Handles one output channel at a time, so little memory is needed
+ * beyond the result. */
 #include "exec/data/weights/constants_state.h"
 
 #include "exec/data/weights/weights_stored.h"
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Smaller weights are 0 in 8 bits: biases are divided by the scales, and must remain representable as
- * floats. */
+/* Smaller weights become 0 in 8 bits: biases are divided by the scales, and must stay
+ * representable as floats. */
 static const float tiny_weight = 0x1p-64f;
 
 typedef struct folding {
@@ -18,9 +18,9 @@ typedef struct folding {
     const hp_layer *l;
     const constants_change *change;
     int64_t first;               /* channel */
-    constants_shape whole, part; /* of all weights; of those of this range of channels */
+    constants_shape whole, part; /* shape of all weights; of those in this range of channels */
     hp_weight_walk walk;         /* set if inputs have factors */
-    const double *pixel_scale;   /* of 8-bit weights that read the image, else NULL */
+    const double *pixel_scale;   /* for 8-bit weights that read the image, else NULL */
     double *factor, *shift;      /* per channel of the range: factor of the weights; bias */
     double *value;               /* weights of one channel, (rows, per) */
     float *row;                  /* the same, folded */
@@ -50,7 +50,7 @@ void constants_read_param(const hp_constants *c, int param, int64_t first, int64
         hp_stored_read(c->st, c->graph, param, first, count, HP_F64, out);
 }
 
-/* `count` elements that lie `step` apart. */
+/* Reads `count` elements that are `step` apart. */
 static void read_apart(const hp_constants *c, int param, int64_t first, int64_t count, int64_t step,
                        double *out) {
     if (!is_drawn(c, param)) {
@@ -151,7 +151,7 @@ static float scale_of(const float *w, int64_t n) {
     return most >= tiny_weight ? most / 127.0f : 1.0f;
 }
 
-/* The nearest integer, halves to even, like rintf, which is a function call on old processors. */
+/* Nearest integer, ties to even, like rintf, which is a function call on old processors. */
 static int8_t level(float v) {
     static const float shift = 0x1.8p23f; /* floats from here on are integers */
     const float whole = (v + shift) - shift;

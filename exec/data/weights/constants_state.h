@@ -31,7 +31,7 @@ struct hp_constants {
     constants_scratch weight, weight8, scale, bias, row;
 };
 
-/* Returns at least that many bytes; earlier contents are lost. */
+/* Returns memory of at least that many bytes; earlier contents are lost. */
 void *constants_reserve(constants_scratch *room, size_t bytes);
 
 /* A weight array as (lead, outs, per): conv, linear, bn, scale: lead = 1; convt: lead = input channels. Each
@@ -54,7 +54,7 @@ static inline constants_channel constants_channel_at(const constants_shape *s, i
     return (constants_channel){group * rows, (group + 1) * rows, channel % s->outs};
 }
 
-/* Shape of the weights of a range of channels; grouped transposed convolutions always have all. */
+/* Shape of the weights of a range of channels; grouped transposed convolutions always have all of them. */
 constants_shape constants_slice_shape(const constants_shape *whole, int64_t first, int64_t outs);
 
 /* Index of row `i` of that channel within the weights of a range that begins with channel `first`. */

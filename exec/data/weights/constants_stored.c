@@ -10,7 +10,7 @@ static const hp_st_tensor *find(const hp_constants *c, int layer, const char *wh
     return hp_safetensors_find(c->st, hp_arena_printf(c->arena, "%s.%s", c->graph->layer[layer].name, what));
 }
 
-/* --- opening: does it match the graph; qparams of its tensors; pixels --- */
+/* --- opening: does the file match the graph; qparams of its tensors; pixels --- */
 
 static hp_status compare(const hp_constants *c, const hp_quantised_info *info, hp_error *err) {
     hp_arena *a = hp_arena_new();
@@ -49,8 +49,7 @@ static bool nearly_equal(double a, double b) {
     return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
 
-/* Uses the file's normalisation, with which its weights were calibrated; a different one in the options is an
- * error. */
+/* Uses the file's normalisation, with which its weights were calibrated; different options are an error. */
 static hp_status read_pixels(hp_constants *c, const hp_quantised_info *info, hp_error *err) {
     for (int i = 0; i < c->graph->image_c && i < 4; i++) {
         const int k = info->n_mean == 1 ? 0 : i, m = c->o.n_mean == 1 ? 0 : i;

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { SHOWN = 3 }; /* missing or other tensors, and as many of those that the network has not */
+enum { SHOWN = 3 }; /* missing or different tensors, and as many unexpected ones */
 
 static void add_difference(hp_differences *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void add_difference(hp_differences *d, const char *fmt, ...) {
@@ -20,7 +20,7 @@ static void add_difference(hp_differences *d, const char *fmt, ...) {
     n += d->shown++ == SHOWN ? snprintf(d->text + d->used + n, room - (size_t)n, "...")
                              : vsnprintf(d->text + d->used + n, room - (size_t)n, fmt, ap);
     va_end(ap);
-    /* fits: twice 3 names of 63, 2 shapes of 4 + 8 numbers cut below */
+    /* fits: two times 3 names of 63, 2 shapes of 4 + 8 numbers cut below */
     HP_ASSERT(n >= 0 && (size_t)n < room);
     d->used += (size_t)n;
 }
@@ -72,7 +72,7 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* What state dicts have beside parameters: counters, the places of biases, masks of attention. */
+/* What state dicts contain beside parameters: counters, indices of biases, attention masks. */
 static bool is_constant(const char *name) {
     static const char *const ends[] = {".num_batches_tracked", ".relative_position_index", ".attn.bias",
                                        ".attn.masked_bias"};

@@ -16,25 +16,25 @@ typedef struct hp_st_expected {
     int32_t dim[4];
 } hp_st_expected;
 
-/* Text of the first differences. */
+/* Describes the first differences. */
 typedef struct hp_differences {
     int n, shown;
     size_t used;
     char text[960];
 } hp_differences;
 
-/* The differences between the file and `want` (n entries); tensors that state dicts have
- * beside parameters are ignored (*.num_batches_tracked). */
+/* Lists the differences between the file and `want` (n entries); ignores tensors that state dicts have beside
+ * parameters (*.num_batches_tracked). */
 void hp_st_differences(const hp_safetensors *st, const hp_st_expected *want, int n, hp_differences *d);
 
-/* Has the file all of them, whatever it has beside? */
+/* Does the file have all of them, whatever else it has? */
 bool hp_st_has(const hp_safetensors *st, const hp_st_expected *want, int n);
 
-/* Does the file contain the parameters of the network? Where only one prefix before the file's names makes them the
- * network's, as "module.", it is set (hp_safetensors_use_prefix), and what is not under it left out. Errors: HP_EDATA
- * listing the first differences, and under which prefix. */
+/* Does the file contain the network's parameters? If exactly one prefix of the file's names, such as
+ * "module.", makes it so, sets that prefix (hp_safetensors_use_prefix) and leaves out everything else.
+ * Errors: HP_EDATA listing the first differences, and under which prefix. */
 hp_status hp_weights_compare(const char *path, hp_safetensors *st, const hp_graph *g, hp_error *err);
-/* What to say of such a prefix and of what was left out; NULL: the file has none. */
+/* A note about such a prefix and what was left out; NULL: the file has none. */
 const char *hp_weights_prefix_note(hp_arena *a, const char *path, const hp_graph *g);
 
 #endif

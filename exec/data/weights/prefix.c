@@ -1,4 +1,5 @@
-/* prefix.c - see prefix.h. A name of the file that ends in one of the network's, after a dot, votes for what stands before it. */
+/* prefix.c - see prefix.h. A file's name that ends in a dot and one of the network's names votes for
+ * the prefix before it. */
 #include "exec/data/weights/prefix.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Length of the longest beginning that all names share and that ends in a dot, if more than one name is left of each. */
+/* Length of the longest prefix ending in a dot that all names share; 0 if it leaves a name without a dot. */
 static size_t common_beginning(const hp_st_expected *want, int n) {
     size_t common = n ? strlen(want[0].name) : 0;
     for (int i = 1; i < n; i++) {

@@ -1,5 +1,5 @@
-/* prefix.h - what wrappers put before every name of a file: "module." (DistributedDataParallel), "_orig_mod."
- * (torch.compile), "model." (Lightning), several of them. */
+/* prefix.h - prefixes that wrappers add to every name of a file: "module." (DistributedDataParallel),
+ * "_orig_mod." (torch.compile), "model." (Lightning), or several of them. */
 #ifndef HP_PREFIX_H
 #define HP_PREFIX_H
 
@@ -7,12 +7,13 @@
 #include "base/arena.h"
 
 typedef struct hp_st_prefix {
-    const char *prefix; /* of the file's names, "" or ending in a dot */
-    const char *strip;  /* what all the network's names have in its place; "" for most networks */
-    int names;          /* of the network that the file has under it */
+    const char *prefix; /* prefix of the file's names, "" or ending in a dot */
+    const char *strip;  /* what all the network's names start with instead; "" for most networks */
+    int names;          /* number of the network's names that the file has under this prefix */
 } hp_st_prefix;
 
-/* Under which prefixes the file has names of the network, most names first. Returns how many there are. */
+/* Finds the prefixes under which the file has names of the network, most names first.
+ * Returns their number. */
 int hp_st_prefixes(hp_arena *a, const hp_safetensors *st, const hp_st_expected *want, int n,
                    hp_st_prefix **out);
 

@@ -28,7 +28,7 @@ static hp_status text_of(hp_arena *a, const char *path, const hp_safetensors *st
     return HP_OK;
 }
 
-/* Parses up to four numbers separated by commas; returns how many, 0 if it is no such list. */
+/* Parses up to four comma-separated numbers; returns how many, 0 if it is no such list. */
 static int parse_list(const char *text, double value[4]) {
     for (int n = 0; n < 4; n++) {
         char *end;

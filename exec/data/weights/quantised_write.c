@@ -68,7 +68,7 @@ static bool is_read_whole(const hp_graph *g, int param) {
     return false;
 }
 
-/* Bytes last, so that all floats are aligned. */
+/* Bytes come last, so that all floats are aligned. */
 static listing list_tensors(hp_arena *arena, const hp_graph *g) {
     static const int32_t one = 1;
     listing s = {.arena = arena, .g = g};
@@ -106,7 +106,7 @@ typedef struct quantised_writer {
     hp_filter filter;
     hp_qparam q;
     float *zeros; /* bias of a layer without one */
-    float *param; /* one that is written whole */
+    float *param; /* a parameter that is written whole */
 } quantised_writer;
 
 static const void *bytes_of(const quantised_writer *w, written_kind kind) {
@@ -119,7 +119,7 @@ static const void *bytes_of(const quantised_writer *w, written_kind kind) {
     return of[kind];
 }
 
-/* The filter of a layer stays valid until another one is read. */
+/* A layer's filter stays valid until another one is read. */
 static const void *data_of(void *self, int i, hp_error *err) {
     quantised_writer *w = self;
     const struct written *at = &w->list->at[i];

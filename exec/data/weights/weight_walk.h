@@ -1,4 +1,4 @@
-/* weight_walk.h - which input and output channel a weight of a conv, convt or linear layer connects.
+/* weight_walk.h - tells which input and output channel a weight of a conv, convt or linear layer connects.
  *
  * Weights come in runs that connect the same two channels: the kernel's window; in linear layers, which read
  * (C, H, W), the pixels of a channel. */

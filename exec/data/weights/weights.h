@@ -1,13 +1,13 @@
-/* weights.h - initial weights by torchvision's schemes, and weights in safetensors files with torchvision's
- * names.
+/* weights.h - initial weights by torchvision's schemes, and weights in safetensors files with
+ * torchvision's names.
  *
  * A role holds slices of some of the graph's parameters (role->place): trained ones in a weights buffer,
- * running statistics in a state buffer, both in the program's dtype (HP_F32 or HP_F64), elements in the
- * row-major order of the shapes of graph.h.
+ * running statistics in a state buffer. Both have the program's dtype (HP_F32 or HP_F64), with elements in
+ * the row-major order of graph.h's shapes.
  *
- * In training the true running statistics are a sum over ranks (exec/run/run_gather.c): they start with their initial
- * value on the roles marked HP_START of replica 0, and with zero elsewhere. Inference does not update them
- * and holds them on all ranks. */
+ * In training the true running statistics are a sum over ranks (exec/run/run_gather.c). They start with their
+ * initial value on the roles marked HP_START of replica 0, and with zero elsewhere. Inference does not update
+ * them and holds them on all ranks. */
 #ifndef HP_WEIGHTS_H
 #define HP_WEIGHTS_H
 
@@ -29,23 +29,23 @@ typedef struct hp_weights {
  * statistics: mean 0, variance 1. */
 void hp_param_draw(const hp_graph *g, int param, uint64_t seed, int64_t first, int64_t count, float *out);
 
-/* Do the running statistics at this place start with their initial value (otherwise zero)? */
+/* Do the running statistics of this place start with their initial value, rather than zero? */
 bool hp_weights_start(const hp_weights *w, const hp_param_place *at);
 
-/* Draws every parameter of the role; element e of the whole parameter p depends only on (seed, p, e), so that
- * no strategy or dtype changes it (float64 gets the float32 values). Gaps in the weights buffer become 0.
- * Running mean 0 and variance 1 where they start, otherwise zeros. Source of the schemes: torch.nn.init, He
- * et al. 2015 (kaiming), nn.Linear.reset_parameters. */
+/* Draws every parameter of the role. Element e of parameter p depends only on (seed, p, e), so no strategy or
+ * dtype changes it (float64 gets the float32 values). Gaps in the weights buffer become 0. Running mean 0 and
+ * variance 1 where they start, otherwise zeros. Source of the schemes: torch.nn.init, He et al. 2015
+ * (kaiming), nn.Linear.reset_parameters. */
 void hp_weights_init(const hp_weights *w, uint64_t seed);
 
-/* Reads the role's slices from a safetensors file of the whole network (checked: every name of the graph with
- * its shape, and no others except *.num_batches_tracked); zeros where running statistics do not start.
- * Errors: HP_EDATA listing the first differences. */
+/* Reads the role's slices from a safetensors file of the whole network, which must have every name of the
+ * graph with its shape, and no others except *.num_batches_tracked. Running statistics that do not start here
+ * become zero. Errors: HP_EDATA listing the first differences. */
 hp_status hp_weights_load(const char *path, const hp_weights *w, hp_error *err);
 
 typedef struct hp_weights_source {
-    /* All elements of graph parameter `param` (row-major, in `dtype`), called in order of `param`; valid
-     * until the next call. NULL with `err` set aborts the write. */
+    /* Returns all elements of graph parameter `param` (row-major, in `dtype`), called in order of `param`;
+     * valid until the next call. NULL with `err` set aborts the write. */
     const void *(*get)(void *self, int param, hp_error *err);
     void *self;
 } hp_weights_source;

@@ -1,8 +1,9 @@
-/* weights_compare.c - are a file's weights the network's: as they are, or under the one prefix that makes them so? See differences.h. */
+/* weights_compare.c - do a file's weights match the network's, as they are or under the one prefix that makes
+ * them match? See differences.h. */
 #include "exec/data/weights/prefix.h"
 #include "exec/data/weights/weights_stored.h"
 
-/* Does the file have the network's tensors, and no others, under the prefix it now has? */
+/* Does the file have the network's tensors, and no others, under its current prefix? */
 static bool fits(const hp_safetensors *st, hp_st_expected *want, const hp_graph *g, hp_differences *d) {
     *d = (hp_differences){0};
     hp_st_differences(st, want, hp_stored_accepted(st, g, want), d);
@@ -22,9 +23,9 @@ static hp_status fail_rivals(hp_arena *a, const char *path, const hp_st_prefix *
                    path, whose(a, one), whose(a, other));
 }
 
-/* *near: the prefix to use, the only one under which all of the network's tensors are, or else that which has most of them,
- * NULL: none stands out. `d`: the differences under it. A copy that has other tensors beside it, as the plain names beside
- * an average's, is a copy still: they do not make way for one that has none. */
+/* *near: the prefix to use. If only one has all of the network's tensors, that one; else the one with most of
+ * them, NULL: none stands out. `d`: the differences under it. A copy with extra tensors, such as the plain
+ * names beside an average's, still counts: it does not yield to a copy without extras. */
 static hp_status find_prefix(hp_arena *a, const char *path, hp_safetensors *st, const hp_graph *g,
                              hp_differences *d, const hp_st_prefix **near, hp_error *err) {
     hp_st_expected *want = HP_NEW(a, hp_st_expected, g->n_param + 1);
@@ -70,7 +71,7 @@ hp_status hp_weights_compare(const char *path, hp_safetensors *st, const hp_grap
     return s;
 }
 
-/* --- what is said of a prefix --- */
+/* --- notes about a prefix --- */
 
 static const char *left_out(hp_arena *a, const hp_safetensors *st) {
     const char *example = NULL;

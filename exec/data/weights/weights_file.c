@@ -12,7 +12,7 @@ static bool all_finite(hp_dtype dtype, const void *value, int64_t n) {
     return true;
 }
 
-/* `to`: the start of the parameter's place. */
+/* `to`: where the parameter's place starts. */
 static hp_status read_param(const hp_safetensors *st, const hp_weights *w, int param, void *to,
                             const char *path, hp_error *err) {
     const hp_param *p = &w->graph->param[param];
@@ -51,9 +51,9 @@ typedef struct weight_writer {
     int n_counter, n_index;
     int64_t batches;
     const hp_graph *g;
-    int32_t *param;  /* per tensor after them: the first parameter in it */
+    int32_t *param;  /* per tensor after the counters: the first parameter in it */
     int32_t *index;  /* per index: its table */
-    int64_t *places; /* room for an index */
+    int64_t *places; /* memory for an index */
     hp_stored_writer *stored;
 } weight_writer;
 
@@ -65,7 +65,7 @@ static int64_t window_pixels(const hp_layer *l) {
     return (int64_t)l->kh * l->kw;
 }
 
-/* torchvision's relative_position_index: per query and key of a window, the row of the table. */
+/* torchvision's relative_position_index: the table's row for each query and key of a window. */
 static const void *index_of(weight_writer *w, int i) {
     const hp_layer *l = attention_of(w, i);
     const int64_t n = window_pixels(l);
@@ -83,7 +83,7 @@ static const void *data_of(void *self, int i, hp_error *err) {
     return hp_stored_bytes(w->stored, w->param[i - w->n_counter - w->n_index], err);
 }
 
-/* "layer.weight" and "other": "layer.other". */
+/* Replaces the last component of a name: "layer.weight" and "other" give "layer.other". */
 static const char *beside(hp_arena *a, const char *name, const char *other) {
     const char *dot = strrchr(name, '.');
     const int length = dot ? (int)(dot - name) : 0;

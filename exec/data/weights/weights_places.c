@@ -1,10 +1,11 @@
-/* weights_places.c - the class token's place stays, those of the map are interpolated by cubic convolution, corners on corners, as
- * torchvision's interpolate_embeddings does (torch.nn.functional.interpolate, bicubic: Keys 1981 with a = -0.75). */
+/* weights_places.c - resizes learned positions: keeps the class token's, interpolates the map's by cubic
+ * convolution with aligned corners, as torchvision's interpolate_embeddings does
+ * (torch.nn.functional.interpolate, bicubic: Keys 1981 with a = -0.75). */
 #include "exec/data/weights/weights_places.h"
 
 #include <math.h>
 
-/* The map before the class token; NULL: the table is no such map's. */
+/* The map that the class token precedes; NULL: not a table of such a map. */
 static const hp_tensor *map_of(const hp_graph *g, int param) {
     const hp_layer *l = &g->layer[g->param[param].layer];
     if (l->op != HP_POSITION) return NULL;

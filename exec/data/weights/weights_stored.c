@@ -1,5 +1,5 @@
-/* weights_stored.c - see weights_stored.h. torch.nn.MultiheadAttention has queries, keys and values in one matrix, GPT-2 too, and turned:
- * (I, O) instead of (O, I). */
+/* weights_stored.c - see weights_stored.h. torch.nn.MultiheadAttention stores queries, keys and values in one
+ * matrix. So does GPT-2, transposed: (I, O) instead of (O, I). */
 #include "exec/data/weights/weights_stored.h"
 
 #include "exec/data/weights/weights_places.h"
@@ -44,7 +44,7 @@ int hp_stored_accepted(const hp_safetensors *st, const hp_graph *g, hp_st_expect
     return n;
 }
 
-/* Where the file's tensor has an element of a parameter that is turned: it has (columns, rows). */
+/* Index in the file's tensor of an element of a transposed parameter: the tensor is (columns, rows). */
 static int64_t turned_at(const hp_param *p, int64_t element) {
     const int64_t at = p->stored.first + element, cols = p->stored.dim[0], rows = p->stored.dim[1];
     return at % cols * rows + at / cols;
@@ -115,8 +115,8 @@ struct hp_stored_writer {
     const hp_graph *g;
     const hp_weights_source *source;
     size_t element;
-    unsigned char **kept; /* per parameter: a copy, until its tensor is written */
-    int next;             /* parameter to be taken */
+    unsigned char **kept; /* per parameter: a copy until its tensor is written */
+    int next;             /* next parameter to take */
     unsigned char *whole;
 };
 
@@ -141,7 +141,7 @@ static unsigned char *room(size_t bytes) {
     return p;
 }
 
-/* Takes parameters up to `param`, so that all ranks give them in the same order. */
+/* Takes parameters up to `param`, so that all ranks provide them in the same order. */
 static bool take(hp_stored_writer *w, int param, hp_error *err) {
     for (; w->next <= param; w->next++) {
         const size_t bytes = (size_t)w->g->param[w->next].count * w->element;
