@@ -1,4 +1,4 @@
-/* device.c - from a row of machines/device/devices.def to the device's operations. */
+/* device.c - maps a row of machines/device/devices.def to the device's operations. */
 #include "exec/device/device.h"
 #include "exec/device/device_plugin.h"
 

@@ -1,5 +1,5 @@
-/* device_act.h - activations and their derivatives, number by number, in float and in double, the same for every
- * device: hp_act_of_f32 by hp_act, hp_act_FUNCTION_f32 where a loop is one activation's. */
+/* device_act.h - activations and their derivatives of single numbers, in float and in double, the same on
+ * every device. hp_act_of_f32 selects by hp_act; loops for one activation use hp_act_FUNCTION_f32. */
 #ifndef HP_DEVICE_ACT_H
 #define HP_DEVICE_ACT_H
 
@@ -34,7 +34,7 @@
 #undef HP_FN
 #undef HP_LIBM
 
-/* The two numbers that the functions take beside x. */
+/* The two arguments of the functions besides x. */
 typedef struct hp_act_args {
     double a, b;
 } hp_act_args;

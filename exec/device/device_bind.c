@@ -1,5 +1,5 @@
-/* device_bind.c - resolves a task's operand ids to addresses in the arena, and their boxes to the layer's local
- * geometry; see device_bind.h. */
+/* device_bind.c - resolves a task's operand ids to addresses in the arena, and their boxes to the layer's
+ * local geometry; see device_bind.h. */
 #include "exec/device/device_bind.h"
 
 #include "base/rng.h"
@@ -30,7 +30,7 @@ static hp_box output_box(const hp_device_config *c, const hp_task *t, const hp_o
     return hp_task_rows(t, box_of(c, o->dy >= 0 ? o->dy : o->y >= 0 ? o->y : o->x[0]));
 }
 
-/* An input that no operand holds: what the output needs of it. */
+/* The box of an input without an operand: what the output needs of it. */
 static hp_box input_box(const hp_device_config *c, int layer, const hp_operands *o, int k,
                         const hp_box *out) {
     if (k < o->n_in && o->dx[k] >= 0) return *box_of(c, o->dx[k]);
@@ -42,7 +42,7 @@ static hp_box input_box(const hp_device_config *c, int layer, const hp_operands 
 static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
     const hp_graph *g = c->graph;
     const hp_box out = output_box(c, b->task, o);
-    int32_t before = 0; /* channels of the whole output in front of input i */
+    int32_t before = 0; /* channels of the whole output before input i */
     for (int i = 0; i < b->n_in; i++) {
         const hp_box in = input_box(c, b->layer_id, o, i, &out);
         HP_ASSERT(hp_box_empty(&in) ||
@@ -66,13 +66,15 @@ static void bind_shape(const hp_device_config *c, hp_bound *b, const hp_operands
     }
 }
 
-/* An element of the role's parameters or their gradients: in the fixed buffer, or in the block of a bucket. */
+/* Address of an element of the role's parameters or gradients: in the fixed buffer, or in the
+ * block of a bucket. */
 static void *trained_at(const hp_device_config *c, int32_t block, int fixed, int64_t element) {
     if (block < 0) return element_of(c, fixed, element);
     return element_of(c, block, element - c->role->bucket[c->role->buffer[block].what].first);
 }
 
-/* Of deployed layers that run as trained; what others have in their packs: see exec/device/infer/prepare.h. */
+/* Binds constants of deployed layers that run as trained. For what other layers have in their packs see
+ * exec/device/infer/prepare.h. */
 static void bind_constants(const hp_device_config *c, hp_bound *b) {
     const int32_t pack = c->role->pack_forward[b->layer_id];
     for (int i = 0; i < b->layer->n_param && hp_layer_as_trained(b->layer); i++)
@@ -114,7 +116,7 @@ static void name_layer(const hp_device_config *c, hp_bound *b) {
     b->n_in = b->layer->n_in;
 }
 
-/* Address of the first element of a part of a buffer that is all of its columns and channels. */
+/* Address of the first element of a part of a buffer that spans all columns and channels. */
 static void *rows_at(const hp_device_config *c, int32_t id, const hp_box *part) {
     if (id < 0) return NULL;
     const hp_buffer *b = &c->role->buffer[id];
@@ -123,7 +125,7 @@ static void *rows_at(const hp_device_config *c, int32_t id, const hp_box *part) 
     return c->arena + b->offset + skipped * hp_dtype_bytes((hp_dtype)b->dtype);
 }
 
-/* Rows of larger buffers, and how operands are stored. */
+/* Binds rows of larger buffers, and how operands are stored. */
 static void bind_views(const hp_device_config *c, hp_bound *b, const hp_operands *o) {
     const hp_box out = output_box(c, b->task, o);
     b->y = rows_at(c, o->y, &out);
@@ -153,9 +155,9 @@ static void bind_layer(const hp_device_config *c, const hp_operands *o, hp_bound
     if (c->graph->deployed) bind_views(c, b, o);
 }
 
-/* --- tasks that compute no layer --- */
+/* --- tasks without a layer --- */
 
-/* The whole layer, or of it the output channels whose weights are here. */
+/* Shape of the whole layer, or of the output channels whose weights are here. */
 static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     name_layer(c, b);
     const hp_param_place *place = &c->role->place[b->layer->param[0]];
@@ -170,11 +172,11 @@ static void bind_pack(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->shape = hp_shape_between(c->graph, b->layer_id, &in, &out);
     bind_params(c, o, b);
     bind_packs(c, o, b);
-    b->pack.forward = buffer_at(c, o->pack_forward); /* those that it writes */
+    b->pack.forward = buffer_at(c, o->pack_forward); /* the packs that it writes */
     b->pack.backward = buffer_at(c, o->pack_backward);
 }
 
-/* Rows of the logits' box, each with a label: with a label map one per pixel. */
+/* Rows of the logits' box, each with a label; a label map has one per pixel. */
 static void bind_loss(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     const hp_box *logits = box_of(c, o->x[0]);
     b->y = buffer_at(c, o->dx[0]);
@@ -321,12 +323,12 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
     return b;
 }
 
-/* --- what makes results independent of the split --- */
+/* --- independence of results from the split --- */
 
 hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
     const double keep = 1.0 - (double)b->layer->momentum;
     const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
-    const bool alone = b->step.bn != HP_BN_ALL; /* the other replicas' groups are not in these statistics */
+    const bool alone = b->step.bn != HP_BN_ALL; /* the statistics leave out the other replicas' groups */
     const int64_t before = b->task->flags & HP_FLAG_FIRST && alone ? (int64_t)s->replica * b->step.micro : 0;
     const int64_t after = alone ? (int64_t)(b->step.dp - 1 - s->replica) * b->step.micro : 0;
     hp_running r = {pow(keep, (double)(1 + skipped + before)), (double)b->layer->momentum, 1};
@@ -370,7 +372,7 @@ static int64_t global_element(const hp_shape *g, int y, int x) {
 void hp_dropout_row(const hp_bound *b, const hp_step *s, int64_t n, int y, float *keep) {
     const hp_shape *g = &b->shape;
     const uint64_t sample = global_sample(b, s, n);
-    const int step = g->oc == g->full_oc ? g->ow : 1; /* pixels side by side */
+    const int step = g->oc == g->full_oc ? g->ow : 1; /* contiguous pixels */
     for (int x = 0; x < g->ow; x += step, keep += (int64_t)step * g->oc)
         dropout_run(b, s, sample, global_element(g, y, x), (int64_t)step * g->oc, keep);
 }

@@ -1,5 +1,5 @@
-/* device_move.c - copies what two boxes share, in runs as long as both buffers have them side by side; see device_move.h.
- */
+/* device_move.c - copies the intersection of two boxes, in runs as long as both buffers are contiguous;
+ * see device_move.h. */
 #include "exec/device/device_move.h"
 
 #include "plan/program/runs.h"
@@ -10,8 +10,8 @@ static void add_f64(double *dst, const double *src, int64_t n) {
     for (int64_t i = 0; i < n; i++) dst[i] += src[i];
 }
 
-/* n runs; bytes, and bytes from one to the next. A pixel's few channels are a run: calls of memcpy would take longer
- * than the copies. */
+/* Copies n runs of `bytes`, with strides in bytes. Short runs, such as a pixel's channels, are copied inline:
+ * calls of memcpy would take longer than the copies. */
 static void copy_runs(unsigned char *to, const unsigned char *from, int64_t n, int64_t to_step,
                       int64_t from_step, int64_t bytes) {
 #define EACH(size)                                                                                           \
@@ -39,7 +39,7 @@ static void add_run(const hp_bound *b, int64_t to, int64_t from, int64_t elems, 
     add((float *)b->y + to, (const float *)b->x[0] + from, elems);
 }
 
-/* The runs of the innermost axis that is walked. */
+/* Moves the runs along the innermost axis that is walked. */
 static void move_line(const hp_bound *b, const hp_runs *r, int64_t to, int64_t from, hp_add_f32 *add) {
     const int last = HP_AXES - 2;
     const int64_t bytes = hp_dtype_bytes(b->dtype), n = r->n[last], to_step = r->to_stride[last],

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of this program, without the slash. */
+/* The folder of this program, without a trailing slash. */
 static void own_folder(char *out, size_t n) {
     const ssize_t length = readlink("/proc/self/exe", out, n - 1);
     out[length > 0 ? length : 0] = '\0';
@@ -15,7 +15,7 @@ static void own_folder(char *out, size_t n) {
     if (slash) *slash = '\0';
 }
 
-/* "CUDA" of "cuda": as build options and the environment say it. */
+/* "CUDA" for "cuda", as in build options and environment variables. */
 static const char *upper_name(const hp_device_info *d, char out[32]) {
     size_t i = 0;
     for (; d->name[i] && i < 31; i++) out[i] = (char)toupper((unsigned char)d->name[i]);
@@ -66,7 +66,7 @@ hp_status hp_plugin_load(const hp_device_info *device, const hp_plugin **plugin,
     if (!device->plugin)
         return hp_fail(err, HP_EUNAVAIL, "device %s is part of hplan-exec, it is no plug-in", device->name);
     if (!find_library(device, path, sizeof path)) return not_installed(device, err);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* once; later calls count references */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* loaded once; later calls only count references */
     if (!library)
         return hp_fail(err, HP_EUNAVAIL, "device %s: %s; is %s installed here?", device->name, dlerror(),
                        upper_name(device, upper));

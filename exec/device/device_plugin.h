@@ -1,5 +1,5 @@
-/* device_plugin.h - devices that hplan-exec finds at run time or does without: a shared library beside the program, so
- * that the program itself starts where what such a device links is not installed. */
+/* device_plugin.h - devices that hplan-exec finds at run time: each is a shared library beside the program,
+ * so that the program starts even where that library's dependencies are not installed. */
 #ifndef HP_DEVICE_PLUGIN_H
 #define HP_DEVICE_PLUGIN_H
 
@@ -8,36 +8,36 @@
 
 enum { HP_PLUGIN_VERSION = 3 };
 
-/* The GPU of this process and how many there are on the node; rates of its data sheet as far as the driver
- * tells clocks and widths, 0: it does not. */
+/* The GPU of this process and the number of GPUs on the node. Rates are those of a data sheet, as far as the
+ * driver tells clocks and widths; 0: unknown. */
 typedef struct hp_gpu_facts {
     char name[128]; /* "NVIDIA H200" */
     int32_t count;
     int32_t major, minor; /* compute capability */
     int32_t processors;
     int64_t memory_bytes;
-    double flops_per_s, bytes_per_s; /* float32 outside of tensor cores; memory */
+    double flops_per_s, bytes_per_s; /* float32 outside tensor cores; memory */
 } hp_gpu_facts;
 
 typedef struct hp_plugin {
-    int32_t version; /* HP_PLUGIN_VERSION of the program it was built with */
-    /* "CUDA 13.0, cuDNN 9.19.0, NCCL 2.28.9; NVIDIA H200"; what it finds, never an error. */
+    int32_t version; /* HP_PLUGIN_VERSION of the program that it was built with */
+    /* What it finds, for example "CUDA 13.0, cuDNN 9.19.0, NCCL 2.28.9; NVIDIA H200". Never an error. */
     const char *(*describe)(char *out, size_t n);
     /* Errors: HP_EUNAVAIL (no GPU). */
     hp_status (*facts)(hp_gpu_facts *facts, hp_error *err);
     const hp_device_ops *device, *deployed;
-    /* NCCL beside another communicator, which it takes over, for what lies in `memory`. Collective: over all
+    /* NCCL for data in `memory`, on top of another communicator, which it takes over. Collective: over all
      * ranks. Errors: HP_EUNAVAIL. */
     hp_status (*nccl)(hp_comm *inner, const hp_memory *memory, hp_comm **comm, hp_error *err);
 } hp_plugin;
 
-/* A device's library: what the environment's HPLAN_<NAME> says, else libhplan-<name>.so beside the program, else
- * in ../lib/hplan from there. Stays loaded. Errors: HP_EUNAVAIL, what is missing. */
+/* Loads a device's library: the environment's HPLAN_<NAME>, else libhplan-<name>.so beside the program, else
+ * in ../lib/hplan from there. It stays loaded. Errors: HP_EUNAVAIL, naming what is missing. */
 hp_status hp_plugin_load(const hp_device_info *device, const hp_plugin **plugin, hp_error *err);
-/* Where it is looked for, which need not be there; NULL: nowhere. */
+/* Where the library is searched, whether or not it exists; NULL: nowhere. */
 const char *hp_plugin_path(const hp_device_info *device, char *out, size_t n);
 
-/* What the library exports, an hp_plugin: hp_plugin_of_<name>. */
+/* Prefix of the symbol that the library exports, an hp_plugin: hp_plugin_of_<name>. */
 #define HP_PLUGIN_SYMBOL "hp_plugin_of_"
 
 #endif

@@ -1,4 +1,4 @@
-/* device_update.c - what a step's updates have in common. */
+/* device_update.c - values shared by all of a step's updates. */
 #include "exec/device/device.h"
 
 #include <math.h>

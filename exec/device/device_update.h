@@ -1,5 +1,5 @@
-/* device_update.h - the optimisers, element by element, in float and in double, the same for every device:
- * hp_update_FUNCTION_f32, by the rates of a step. */
+/* device_update.h - the optimisers, element by element, in float and in double, the same on every device:
+ * hp_update_FUNCTION_f32, with the rates of a step. */
 #ifndef HP_DEVICE_UPDATE_H
 #define HP_DEVICE_UPDATE_H
 
@@ -23,10 +23,10 @@
 #undef HP_FN
 #undef HP_LIBM
 
-/* Gradients of this norm become no longer than `longest`: times this, as torch.nn.utils.clip_grad_norm_ has it. */
+/* Factor that limits gradients of this norm to `longest`, as torch.nn.utils.clip_grad_norm_. */
 HP_HOST_DEVICE double hp_update_clip_factor(double norm, double longest) {
     const double factor = longest / (norm + 1e-6);
-    if (!(norm < INFINITY)) return NAN; /* a diverged training must be seen */
+    if (!(norm < INFINITY)) return NAN; /* so that a diverged training shows */
     return factor < 1 ? factor : 1;
 }
 

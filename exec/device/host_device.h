@@ -1,4 +1,4 @@
-/* host_device.h - functions of numbers that processors and kernels of a GPU share. */
+/* host_device.h - marks functions shared by processors and GPU kernels. */
 #ifndef HP_HOST_DEVICE_H
 #define HP_HOST_DEVICE_H
 

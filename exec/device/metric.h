@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Has this row a label? Negative ones say that it has none, and so does 255 in masks of fewer classes. */
+/* Does this row have a label? Negative labels mean none, as does 255 in masks with fewer classes. */
 static inline bool hp_metric_counts(int label, int classes) {
     return label >= 0 && label < classes;
 }
@@ -20,9 +20,9 @@ static inline void hp_metric_add(double *metric, double loss, int label, int pre
     metric[HP_METRIC_LABELLED] += label != 0;
 }
 
-/* The softmax of a row out of what the ranks that have its classes say of theirs (plan/program/program.h). */
+/* The softmax of a row, combined from the ranks that share its classes (plan/program/program.h). */
 typedef struct hp_softmax_row {
-    double max, sum, label; /* sum: of exponentials beside the maximum; label: its logit */
+    double max, sum, label; /* sum: of exponentials relative to the maximum; label: its logit */
     int top;                /* class of the first maximum */
 } hp_softmax_row;
 static inline hp_softmax_row hp_softmax_of(const hp_bound *b, int64_t row) {
@@ -41,20 +41,21 @@ static inline hp_softmax_row hp_softmax_of(const hp_bound *b, int64_t row) {
     }
     return r;
 }
-/* Is the label's class among those that are here? Its row counts here, and nowhere else. */
+/* Is the label's class on this rank? Its row counts here, and nowhere else. */
 static inline bool hp_metric_is_here(const hp_bound *b, int label) {
     return label >= b->loss.first_class && label < b->loss.first_class + b->map.in_c[0];
 }
 
-/* Loss tasks divide the gradient by all rows of the batch, since no rank knows how many of them have a label.
- * By the time of the optimiser the all-reduced metric says so: this factor makes the mean one over those that
- * have. A classifier's samples always count, also those without a label. */
+/* Loss tasks divide the gradient by all rows of the batch, because no rank knows how many have a label. When
+ * the optimiser runs, the all-reduced metric tells: this factor makes the mean one over rows with a label. A
+ * classifier's samples always count, even without a label. */
 static inline double hp_metric_gradient_factor(const hp_bound *b) {
     const double counted = b->step.metric[HP_METRIC_COUNTED];
     return b->step.pixels > 1 && counted > 0 ? (double)b->step.batch * (double)b->step.pixels / counted : 1;
 }
 
-/* What the optimiser multiplies gradients with. 0: somewhere one has overflowed, nothing is to change. */
+/* Factor that the optimiser applies to gradients. 0: a gradient overflowed somewhere, so
+ * nothing may change. */
 static inline double hp_metric_descent_factor(const hp_bound *b, const hp_step *s) {
     if (b->step.metric[HP_METRIC_OVERFLOW] > 0) return 0;
     const double factor = hp_metric_gradient_factor(b) / hp_step_loss_scale(s);

@@ -1,4 +1,4 @@
-/* rotary.c - angles fall from 1 to 1 / base per place, over the channels of a head. */
+/* rotary.c - angles per position fall from 1 to 1 / base over the channels of a head. */
 #include "exec/device/rotary.h"
 
 #include <math.h>

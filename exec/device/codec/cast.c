@@ -1,4 +1,5 @@
-/* cast.c - 16-bit floats, rounded to nearest even. What is finite stays so: beyond binary16's range lies its end. */
+/* cast.c - 16-bit floats, rounded to nearest even. Finite values stay finite: they saturate at the end
+ * of binary16's range. */
 #include "exec/base/half.h"
 #include "exec/device/codec/codec_codes.h"
 

@@ -1,4 +1,4 @@
-/* code.c - codecs block by block, of float32 and of float64 values. */
+/* code.c - runs codecs block by block, on float32 and float64 values. */
 #include "exec/device/codec/code.h"
 
 #include "exec/device/codec/codec_codes.h"

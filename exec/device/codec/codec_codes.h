@@ -1,4 +1,4 @@
-/* codec_codes.h - what each codec does with a block of values, float32. */
+/* codec_codes.h - what each codec does with a block of float32 values. */
 #ifndef HP_CODEC_CODES_H
 #define HP_CODEC_CODES_H
 
@@ -10,7 +10,8 @@ typedef struct hp_code_block {
     int n;
 } hp_code_block;
 
-/* Block by block, x of HP_CODEC_BLOCK values, those after the n are 0 or not looked at; or, of codecs that do not work so, all of a task. */
+/* A codec. Block by block: x has HP_CODEC_BLOCK values; those after the first n are 0 or ignored. Codecs that
+ * do not work in blocks set the functions for a whole task instead. */
 typedef struct hp_code_ops {
     void (*encode)(const hp_code_block *b, const float *x, unsigned char *code);
     void (*decode)(const hp_code_block *b, const unsigned char *code, float *x);

@@ -1,6 +1,6 @@
-/* codec_int8.c - multiples of a scale that a block shares, max|x| / 127: no value is off by more than half of it. The scales of
- * all blocks come first. A block with a value that is not finite has a scale that is none, and decodes to NaN; one whose
- * scale has no reciprocal (values below 2^-120) to 0. */
+/* codec_int8.c - multiples of a scale per block, max|x| / 127: no value is off by more than half of it. The
+ * scales of all blocks come first. A block with a value that is not finite has a non-finite scale and decodes
+ * to NaN. A block whose scale has no reciprocal (values below 2^-120) decodes to 0. */
 #include "exec/base/half.h"
 #include "exec/device/codec/codec_codes.h"
 
@@ -13,7 +13,7 @@ static int64_t blocks(const hp_code_block *b) {
     return (b->count + HP_CODEC_BLOCK - 1) / HP_CODEC_BLOCK;
 }
 
-/* Magnitudes compare as their bits do. */
+/* Magnitudes compare like their bits. */
 static float largest(const float *x) {
     int32_t most = 0;
     for (int i = 0; i < HP_CODEC_BLOCK; i++) {
@@ -23,7 +23,7 @@ static float largest(const float *x) {
     return as_float((uint32_t)most);
 }
 
-/* Adding 1.5 * 2^23 leaves no digits after the point. */
+/* Adding 1.5 * 2^23 rounds to an integer. */
 static int8_t nearest(float v) {
     static const float ROUND = 0x1.8p23f;
     return (int8_t)(int32_t)(v + ROUND - ROUND);

@@ -1,6 +1,7 @@
-/* powersgd.c - gradients by a power iteration with error feedback (Vogels, Karimireddy & Jaggi, NeurIPS 2019, algorithms 1
- * and 2), as sums instead of means: M = G + E on each rank; P = M Q^T by the last step's Q, summed, orthogonal; Q = P^T M,
- * summed; applied is P Q. Each rank keeps of M what P and its own Q leave over, so that nothing is lost. */
+/* powersgd.c - gradient compression by a power iteration with error feedback (Vogels, Karimireddy & Jaggi,
+ * NeurIPS 2019, algorithms 1 and 2), with sums instead of means. On each rank M = G + E. P = M Q^T with the
+ * last step's Q, summed, orthogonalised; Q = P^T M, summed; the update is P Q. Each rank keeps what P and its
+ * own Q leave of M, so nothing is lost. */
 #include "exec/device/codec/code.h"
 #include "base/rng.h"
 #include "plan/program/factors.h"
@@ -9,10 +10,10 @@
 #include <string.h>
 
 enum { LANES = 16 };
-static const uint64_t STREAM = UINT64_C(1) << 40; /* of random numbers, one for each parameter from here on */
+static const uint64_t STREAM = UINT64_C(1) << 40; /* first stream of random numbers, one per parameter */
 
 #define REAL     float
-#define ROUNDING 1e-6 /* several times the type's rounding: what is left of a column is nothing but that */
+#define ROUNDING 1e-6 /* several rounding errors of the type: a column with less left is only rounding */
 #define NAME(f)  f##_f32
 #include "exec/device/codec/powersgd.inc"
 #undef REAL

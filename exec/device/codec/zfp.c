@@ -1,5 +1,5 @@
-/* zfp.c - zfp with a fixed number of bits for each value (Lindstrom, IEEE TVCG 2014), by libzfp: pixels by channels are
- * cut into blocks of 4 x 4, one after the other into the stream that zfp_compress writes of such an array. */
+/* zfp.c - zfp with a fixed number of bits per value (Lindstrom, IEEE TVCG 2014), by libzfp. Pixels by
+ * channels are cut into blocks of 4 x 4. The stream is the one that zfp_compress writes for such an array. */
 #include "exec/device/codec/codec_codes.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void close_stream(zfp_stream *z) {
     stream_close(bits);
 }
 
-/* Rows, or columns, of a block that begins at `at` of `n`. */
+/* Rows or columns of a block that begins at `at` of `n`. */
 static size_t side(int64_t at, int64_t n) {
     return (size_t)(n - at < SIDE ? n - at : SIDE);
 }
@@ -49,7 +49,7 @@ static void decode_block(zfp_stream *z, const hp_bound *b, int64_t row, int64_t 
 
 static void encode(const hp_bound *b) {
     const int64_t bytes = hp_codec_bytes(b->code.codec, b->count / b->code.cols, b->code.cols);
-    memset((unsigned char *)b->y + bytes - 8, 0, 8); /* words may be shorter than plans count with */
+    memset((unsigned char *)b->y + bytes - 8, 0, 8); /* libzfp's words may be shorter than the plan assumes */
     zfp_stream *z = open_stream(b, b->y);
     for (int64_t row = 0; row < b->count / b->code.cols; row += SIDE)
         for (int64_t col = 0; col < b->code.cols; col += SIDE) encode_block(z, b, row, col);

@@ -10,7 +10,7 @@
 
 typedef void attend_fn(const hp_attend *a);
 
-/* A table, like those of pooling's windows. */
+/* Prepares a table, like those of pooling's windows. */
 hp_status hp_cpu_attention_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
     const int64_t n = hp_rotary_elems(b);
     (void)err;
@@ -25,7 +25,7 @@ static int64_t pixels_of(const hp_box *box) {
     return (int64_t)hp_box_len(box, HP_AXIS_H) * hp_box_len(box, HP_AXIS_W);
 }
 
-/* Sample n of a buffer of that box, from a channel of it on. */
+/* Sample n of a buffer for this box, from a channel of it on. */
 static hp_attend_map map_of(void *buffer, const hp_box *box, int64_t n, int64_t channel, int64_t channels) {
     float *at = buffer;
     return (hp_attend_map){.at = at ? at + n * pixels_of(box) * channels + channel : NULL,
@@ -69,7 +69,7 @@ static void set_head(const hp_bound *b, hp_attend *a, int64_t n, int head) {
     a->log_sum = map_of(b->save, out, n, head - first_head(b, c), heads);
 }
 
-/* The gradient of a bias is a sum over all windows of the map: in float64, in the end of scratch. */
+/* A bias's gradient is a sum over all windows of the map: in float64, at the end of scratch. */
 static int64_t bias_elems(const hp_bound *b) {
     return hp_param_elements(b->graph, b->layer, 0, b->shape.oc0, b->shape.oc0 + b->shape.oc).count;
 }
@@ -97,7 +97,7 @@ static void put_bias(const hp_bound *b) {
     for (int64_t i = 0; i < bias_elems(b); i++) to[i] = (add ? to[i] : 0.0f) + (float)sums[i];
 }
 
-/* The table's middle: no distance between query and key. */
+/* Points to the table's middle: distance 0 between query and key. */
 static void set_bias(const hp_bound *b, hp_attend *a, int head) {
     const hp_layer *l = b->layer;
     const int64_t places = (2 * (int64_t)l->kh - 1) * (2 * l->kw - 1),
@@ -109,7 +109,7 @@ static void set_bias(const hp_bound *b, hp_attend *a, int head) {
     a->dbias = b->grad[0] ? bias_sums(b) + at : NULL;
 }
 
-/* Window by window, those that the output's box has some of. */
+/* Visits the windows that the output's box touches. */
 static void every_window(const hp_bound *b, hp_attend *a, attend_fn *attend) {
     const hp_layer *l = b->layer;
     const hp_rect all = rect_of(&b->map.out_box);

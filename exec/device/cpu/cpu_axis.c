@@ -6,7 +6,7 @@ typedef struct geometry {
     bool transposed;
 } geometry;
 
-/* The input under tap k of output o; -1: padding, or between the inputs of a transposed one. */
+/* The input under tap k of output o; -1: padding, or between the inputs of a transposed convolution. */
 static int32_t input_of(const geometry *g, int32_t o, int32_t k) {
     const int64_t at = g->transposed ? (int64_t)o + g->pad - (int64_t)k * g->dil
                                      : (int64_t)o * g->stride - g->pad + (int64_t)k * g->dil;
@@ -15,7 +15,7 @@ static int32_t input_of(const geometry *g, int32_t o, int32_t k) {
     return in < g->in_n ? (int32_t)in : -1;
 }
 
-/* Taps that read an input are evenly spaced, and so are the inputs. */
+/* Taps that read an input are evenly spaced, and so are their inputs. */
 static hp_axis_group group_of(const geometry *g, int32_t o) {
     hp_axis_group r = {.out = o,
                        .step = g->transposed ? g->stride : 1,

@@ -1,6 +1,6 @@
-/* cpu_class.c - what the sums of a class of pixels begin with, and their shifts: the zero point's share of
- * the taps that are inside the map. Padding is a real zero, which raw pixels and zero points other than 0 are
- * not. */
+/* cpu_class.c - initial values and shifts of the sums of a class of pixels: the zero point's share
+ * of the taps inside the map. Padding is a real zero, which the zero byte of raw pixels or of other
+ * zero points is not. */
 #include "exec/device/cpu/cpu_matrix.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@ static const unsigned char *pack_at(const hp_bound *b, int64_t place) {
     return (const unsigned char *)b->pack.forward + place;
 }
 
-/* to[o] = sum over the class's taps of what the pack keeps per tap: integers, or floats of raw pixels, in
- * order. */
+/* to[o] = sum over the class's taps of the pack's value per tap, in order: integers, or
+ * floats for raw pixels. */
 static void sum_taps(const hp_matrix *m, const hp_bound *b, const hp_matrix_class *c, void *to,
                      int64_t outs) {
     const bool single = m->p.sums == 1, none = c->row->taps == 0 || c->col->taps == 0;

@@ -1,7 +1,7 @@
-/* cpu_conv.c - convolution tasks: Winograd where the rule of plan/memory/memory_device.h says
- * so, else oneDNN's first acceptable kernel, else our own that takes any shape. The choice depends on the
- * task's shape and the processor alone, never on a timing, so that reruns give the same bits. A row layer's weights are
- * (I, O) (networks/graph/summands.h): they, or their gradient, are turned in the end of scratch. */
+/* cpu_conv.c - convolution tasks: Winograd where the rule of plan/memory/memory_device.h says so, else
+ * oneDNN's first acceptable kernel, else our own for any shape. The choice depends only on the task's shape
+ * and the processor, never on a timing, so reruns give the same bits. A row layer's weights are (I, O)
+ * (networks/graph/summands.h): they, or their gradient, are transposed at the end of scratch. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include "plan/memory/memory_device.h"
@@ -12,7 +12,7 @@ static bool is_turned(const hp_bound *b) {
     return b->layer->tp == (int32_t)HP_TP_ROW;
 }
 
-/* Scratch without the room for turned weights. */
+/* Bytes of scratch without the transposed weights. */
 static int64_t scratch_of(const hp_bound *b) {
     return b->scratch.bytes - hp_turned_bytes(b->layer, &b->shape);
 }
@@ -32,7 +32,7 @@ static const float *weights_of(const hp_bound *b) {
     return t;
 }
 
-/* Where the gradient comes to be, as (O, I); of a row layer it is put where it belongs then. */
+/* Where the gradient is computed, as (O, I); a row layer's is then transposed into its place. */
 static float *gradient_of(const hp_bound *b) {
     return is_turned(b) ? turned_room(b) : b->grad[0];
 }
@@ -52,7 +52,7 @@ static bool has_bias(const hp_bound *b) {
     return b->layer->n_param > 1;
 }
 
-/* The shape whose forward pass is this shape's backward pass (3x3, stride 1). */
+/* The shape whose forward pass equals this shape's backward pass (3x3, stride 1). */
 static hp_shape reversed(const hp_shape *s) {
     hp_shape r = *s;
     r.ih = s->oh;
@@ -66,7 +66,7 @@ static hp_shape reversed(const hp_shape *s) {
     return r;
 }
 
-/* The plan and this program must count our own kernels' scratch alike. */
+/* The plan and this program must agree on our own kernels' scratch. */
 static hp_status check_scratch(const hp_device *d, const hp_bound *b, hp_error *err) {
     const int64_t need =
         hp_scratch_bytes(d->config.graph, b->layer_id, (hp_task_op)b->task->op, &b->shape, HP_F32);
@@ -80,13 +80,12 @@ static hp_conv_choice *choice_of(hp_device *d, const hp_bound *b) {
     return &d->conv[hp_cpu_task_of(d, b)];
 }
 
-/* Where a repacked task keeps its weights: in scratch, after the library's own. */
+/* Offset in scratch of a repacked task's weights: after the library's own scratch. */
 static int64_t repack_at(const hp_onednn_kernel *k) {
     return (hp_onednn_kernel_scratch_bytes(k) + 63) / 64 * 64;
 }
 
-/* The layer's pack has the layout that its first task wants. A task of another geometry may want another one.
- */
+/* The layer's pack has the layout of its first task. A task of another geometry may need another layout. */
 static void agree_on_pack(hp_device *d, const hp_bound *b, hp_conv_choice *c, bool backward) {
     hp_onednn_kernel **first = &d->packed[backward][b->layer_id];
     if (!*first) *first = c->library;
@@ -134,7 +133,7 @@ hp_status hp_cpu_pack(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     return HP_OK;
 }
 
-/* The weights in the layout of the task's kernel. */
+/* Returns the weights in the layout of the task's kernel. */
 static hp_status packed_weights(const hp_conv_choice *c, const hp_bound *b, const float *pack,
                                 const float **weights, hp_error *err) {
     *weights = pack;

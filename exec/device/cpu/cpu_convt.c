@@ -1,9 +1,9 @@
-/* cpu_convt.c - transposed convolution as a matrix product: a block of input pixels (P, I) times
- * the weights (I, taps*O) gives what each pixel adds to the patch of the output under its kernel. Backward,
- * patches of the gradient are gathered and multiplied back. Takes every shape, in one layout of the weights:
- * 75 to 95 GF/s on a Zen 4 core from 64 channels on, kernel and stride 2, where oneDNN's kernels for the
- * adjoint convolution reach 25 (backward weights) to 105. The weights are reordered in scratch for every
- * task: one copy of each beside a multiply-add per pixel. */
+/* cpu_convt.c - transposed convolution as a matrix product. A block of input pixels (P, I) times the weights
+ * (I, taps*O) gives what each pixel adds to the patch of the output under its kernel. Backward, patches of
+ * the gradient are gathered and multiplied back. Handles every shape with one layout of the weights. Reaches
+ * 75 to 95 GF/s on a Zen 4 core from 64 channels on, kernel and stride 2. oneDNN's kernels for the adjoint
+ * convolution reach 25 (backward weights) to 105 there. Every task reorders the weights in scratch, which
+ * costs little next to the products. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include "plan/memory/memory_device.h"
@@ -27,7 +27,7 @@ static void reorder(float *to, const float *w, const hp_shape *s) {
             for (int t = 0; t < taps; t++) to[(int64_t)t * s->oc + o] = *w++;
 }
 
-/* From sums where there are any. */
+/* Takes the sums if there are any, else `from`. */
 static void reorder_back(float *dw, const float *from, const double *sums, const hp_shape *s, bool add) {
     const int taps = s->kh * s->kw;
     for (int64_t c = 0, at = 0; c < s->ic; c++, at += patch_elems(s))
@@ -40,9 +40,9 @@ static void reorder_back(float *dw, const float *from, const double *sums, const
 
 /* --- patches --- */
 
-/* Row ky of an input pixel's patch: where its taps begin .. end lie in the output, side by side. */
+/* Row ky of an input pixel's patch: its taps begin .. end lie in the output, contiguously. */
 typedef struct patch_row {
-    int64_t at; /* first element in (N, OH, OW, O) */
+    int64_t at; /* index of the first element in (N, OH, OW, O) */
     int begin, end;
 } patch_row;
 
@@ -56,7 +56,7 @@ static patch_row row_of(const hp_shape *s, int64_t pixel, int ky) {
     return r;
 }
 
-/* Patches (count, kh, kw, O) to the output: added to it, or, where no two overlap, stored. */
+/* Adds patches (count, kh, kw, O) to the output, or stores them if no two overlap. */
 static void scatter(const hp_f32_kernels *k, float *y, const float *patches, const hp_shape *s, int64_t first,
                     int64_t count, bool store) {
     for (int64_t p = 0; p < count; p++)
@@ -71,7 +71,7 @@ static void scatter(const hp_f32_kernels *k, float *y, const float *patches, con
         }
 }
 
-/* The output under each pixel's kernel; zero where the kernel hangs over. */
+/* Gathers the output under each pixel's kernel; zero where the kernel extends beyond. */
 static void gather(float *patches, const float *dy, const hp_shape *s, int64_t first, int64_t count) {
     const int64_t row = (int64_t)s->kw * s->oc;
     for (int64_t p = 0; p < count; p++)
@@ -83,7 +83,7 @@ static void gather(float *patches, const float *dy, const hp_shape *s, int64_t f
         }
 }
 
-/* `rows` times the bias, or zeros. */
+/* Fills `rows` rows with the bias, or zeros. */
 static void fill(float *to, const float *bias, int64_t rows, int channels) {
     if (!bias) memset(to, 0, (size_t)(rows * channels) * sizeof *to);
     for (int64_t r = 0; bias && r < rows; r++) memcpy(to + r * channels, bias, (size_t)channels * sizeof *to);
@@ -91,7 +91,7 @@ static void fill(float *to, const float *bias, int64_t rows, int channels) {
 
 /* --- tasks --- */
 
-/* A task's block of pixels and its two matrices in scratch. */
+/* Number of pixels per block, and the task's two matrices in scratch. */
 typedef struct work {
     int64_t pixels, patch;
     float *weights, *patches; /* (I, taps*O), (HP_CONVT_PIXELS, taps*O) */
@@ -117,7 +117,7 @@ hp_status hp_cpu_convt_prepare(hp_device *d, const hp_bound *b, hp_error *err) {
                    b->layer->name, (long long)need, (long long)b->scratch.bytes);
 }
 
-/* Where patches do not overlap they carry the bias, so that the output is written once. */
+/* Patches that do not overlap include the bias, so that the output is written once. */
 hp_status hp_cpu_convt_fwd(hp_device *d, const hp_bound *b, const hp_step *step, hp_error *err) {
     (void)step;
     const hp_shape *s = &b->shape;
@@ -153,7 +153,8 @@ hp_status hp_cpu_convt_bwd(hp_device *d, const hp_bound *b, const hp_step *step,
     return HP_OK;
 }
 
-/* Of many pixels, what some thousands give is summed in float32, and that in float64, as plan/memory/gradient_bands.h has it. */
+/* With many pixels, a few thousand at a time are summed in float32 and these sums in float64: see
+ * plan/memory/gradient_bands.h. */
 hp_status hp_cpu_convt_bwdw(hp_device *d, const hp_bound *b, const hp_step *step, hp_error *err) {
     (void)step;
     const hp_shape *s = &b->shape;
@@ -161,7 +162,7 @@ hp_status hp_cpu_convt_bwdw(hp_device *d, const hp_bound *b, const hp_step *step
     const int64_t n = s->ic * w.patch;
     const float *x = b->x[0];
     const bool add = b->task->flags & HP_FLAG_ADD, wide = w.pixels > HP_GRADIENT_PIXELS;
-    double *sums = wide ? b->scratch.at : NULL; /* in front of the matrices */
+    double *sums = wide ? b->scratch.at : NULL; /* precede the matrices */
     float *weights = wide ? (float *)(sums + n) : w.weights, *patches = weights + n;
     for (int64_t i = 0; wide && i < n; i++) sums[i] = 0;
     memset(weights, 0, (size_t)n * sizeof *weights);

@@ -1,5 +1,5 @@
-/* cpu_depthwise.c - runs depthwise convolutions: of bytes a map at a time, of floats row by row, class by
- * class of pixels that read the same taps. */
+/* cpu_depthwise.c - runs depthwise convolutions: bytes a map at a time; floats row by row, in classes of
+ * pixels that read the same taps. */
 #include "exec/device/cpu/cpu_matrix.h"
 
 /* --- bytes --- */

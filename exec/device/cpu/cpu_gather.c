@@ -1,4 +1,5 @@
-/* cpu_gather.c - tasks that gather elements by place (networks/graph/graph_gather.h), or reduce a pixel's channels to one. */
+/* cpu_gather.c - tasks that gather elements by position (networks/graph/graph_gather.h), or reduce a
+ * pixel's channels to one. */
 #include "exec/device/cpu/cpu_train.h"
 #include "networks/graph/graph_gather.h"
 #include "plan/memory/memory_device.h"
@@ -7,10 +8,11 @@
 
 /* --- gather --- */
 
-/* n elements of the output from `out` on are those of the input from `at` on. */
+/* Visits n output elements from `out` on, which equal input elements from `at` on. */
 typedef void run_fn(const hp_bound *b, int64_t out, int64_t at, int64_t n);
 
-/* The runs of a pixel whose channels begin at `at` in the input, those of its place in its block at `i` in the sequence. */
+/* Visits the runs of an output pixel. Its channels begin at `at` in the input and, by its place in its block,
+ * at `i` in the sequence. */
 static void every_run_of(const hp_bound *b, int64_t out, int64_t at, int64_t i, run_fn *visit) {
     const hp_gathering g = hp_gathering_of(b->layer);
     for (int64_t c = 0, n; c < b->shape.oc; c += n) {
@@ -69,7 +71,7 @@ hp_status hp_cpu_gather_bwd(hp_device *d, const hp_bound *b, const hp_step *s, h
     return HP_OK;
 }
 
-/* --- gradients of what is spread over more elements than it has: by float64, as many may be added to one --- */
+/* --- gradients that are sums of many terms: accumulated in float64 --- */
 
 bool hp_cpu_spread_begin(const hp_bound *b) {
     const bool spreads = hp_spread_bytes(b->layer, HP_TASK_BWD, &b->shape) > 0;

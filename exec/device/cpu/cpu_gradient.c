@@ -1,10 +1,10 @@
-/* cpu_gradient.c - weight gradients of convolutions, band by band (plan/memory/gradient_bands.h): each is a sum over a few thousand
- * pixels by whatever kernel, in float32; the bands are added in float64. */
+/* cpu_gradient.c - weight gradients of convolutions, band by band (plan/memory/gradient_bands.h). Any kernel
+ * sums a band of a few thousand pixels in float32; bands are added in float64. */
 #include "exec/device/cpu/cpu_train.h"
 #include "plan/memory/memory_device.h"
 #include "plan/memory/gradient_bands.h"
 
-/* Room for the sums, then for a band's gradient, at the end of scratch. */
+/* Memory at the end of scratch: the sums, then a band's gradient. */
 static double *sums_of(const hp_bound *b, int64_t scratch_bytes) {
     return (double *)(void *)((unsigned char *)b->scratch.at + scratch_bytes - hp_gradient_bytes(&b->shape));
 }
@@ -31,7 +31,7 @@ hp_status hp_cpu_gradient_prepare(hp_device *d, const hp_bound *b, int64_t scrat
     return HP_OK;
 }
 
-/* dw of band k, written or added to. */
+/* Computes dw of band k: written, or added to. */
 static hp_status run_band(hp_device *d, const hp_bound *b, int64_t k, float *dw, bool add, hp_error *err) {
     const hp_conv_choice *c = &d->conv[hp_cpu_task_of(d, b)];
     const hp_gradient_band g = hp_gradient_band_of(&b->shape, k);

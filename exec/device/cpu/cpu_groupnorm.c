@@ -1,14 +1,15 @@
-/* cpu_groupnorm.c - group norm tasks: sums of whole maps in float64, in the order of the pixels, so that they do not depend on tiles. */
+/* cpu_groupnorm.c - group norm tasks: sums of whole maps in float64, in the order of the pixels, so that they
+ * do not depend on tiles. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Per channel of the input's box (plan/memory/memory_device.h: HP_GROUPNORM_SUMS rows). */
+/* Values per channel of the input's box (plan/memory/memory_device.h: HP_GROUPNORM_SUMS rows). */
 typedef struct sums {
     double *mean, *inverse, *sum,
-        *product;           /* of the sample's groups; backward: of dy, and of dy times the normalised */
-    double *dgamma, *dbeta; /* of all samples */
+        *product;           /* per sample's group; backward: sums of dy, and of dy times normalised x */
+    double *dgamma, *dbeta; /* over all samples */
 } sums;
 
 static sums sums_of(const hp_bound *b) {
@@ -17,7 +18,7 @@ static sums sums_of(const hp_bound *b) {
     return (sums){at, at + n, at + 2 * n, at + 3 * n, at + 4 * n, at + 5 * n};
 }
 
-/* Every channel's number becomes the sum of its group's, times a factor. */
+/* Replaces every channel's value by the sum over its group, times a factor. */
 static void add_up(const hp_bound *b, double *of, double factor) {
     const int width = b->shape.full_oc / b->layer->groups;
     for (int c = 0; c < b->shape.ic; c += width) {
@@ -48,7 +49,7 @@ static void measure(const hp_bound *b, const float *x, const sums *of) {
     for (int c = 0; c < n; c++) of->inverse[c] = 1 / sqrt(of->inverse[c] + b->layer->eps);
 }
 
-/* The input's pixel that belongs to pixel p of the output's box. */
+/* The input's pixel at the position of pixel p of the output's box. */
 static int64_t pixel_of(const hp_shape *s, int64_t p) {
     return (s->oy0 + p / s->ow - s->iy0) * s->iw + s->ox0 + p % s->ow - s->ix0;
 }
@@ -107,7 +108,7 @@ static void sum_gradients(const hp_bound *b, const float *x, const float *dy, co
     add_up(b, of->product, share_of(b));
 }
 
-/* dx = inverse (g - mean(g) - xhat mean(g xhat)), g = gamma dy where the output's box is. */
+/* dx = inverse (g - mean(g) - xhat mean(g xhat)), where g = gamma dy inside the output's box, else 0. */
 static void backward_sample(const hp_bound *b, const float *x, const float *dy, float *dx, const sums *of) {
     const hp_shape *s = &b->shape;
     const int from = first_out(b), n = s->ic;

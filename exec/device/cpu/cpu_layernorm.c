@@ -1,4 +1,4 @@
-/* cpu_layernorm.c - layer and RMS norm tasks. */
+/* cpu_layernorm.c - layer norm and RMS norm tasks. */
 #include "exec/device/cpu/cpu_train.h"
 
 static hp_layernorm norm_of(const hp_bound *b) {

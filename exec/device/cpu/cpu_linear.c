@@ -1,7 +1,6 @@
-/* cpu_linear.c - fully connected tasks as plain matrix products on the canonical weights (O,
- * C*H*W): with few samples the weights are nearly all of the memory traffic, so they are neither copied nor
- * reordered. Where the input is an image, it is the small operand that is brought into (C, H, W) order, in
- * scratch. */
+/* cpu_linear.c - fully connected tasks as plain matrix products on the canonical weights (O, C*H*W). With few
+ * samples the weights are nearly all of the memory traffic, so they are neither copied nor reordered. If the
+ * input is an image, that small operand is brought into (C, H, W) order, in scratch. */
 #include "exec/device/cpu/cpu_train.h"
 #include "base/round.h"
 #include "plan/memory/memory_device.h"
@@ -34,8 +33,8 @@ static int64_t inputs_of(const hp_shape *s) {
     return (int64_t)s->ih * s->iw * s->ic;
 }
 
-/* y without its bias. Of many inputs, some thousands at a time in float32, their sums in float64: a map's error does not grow with
- * its size. */
+/* y without its bias. With many inputs, a few thousand at a time are summed in float32 and these sums in
+ * float64, so that the error does not grow with the map. */
 static hp_status product(hp_device *d, const hp_bound *b, const float *x, hp_error *err) {
     const hp_shape *s = &b->shape;
     const int64_t ins = inputs_of(s), outs = s->n * s->oc;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Products of a byte and a weight, 255 * 127 at most, that a sum of 32 bits holds. */
+/* MOST_PRODUCTS: products of a byte and a weight, 255 * 127 at most, that fit into a sum of 32 bits. */
 enum { MOST_PRODUCTS = 66000 };
 
 static void run_whole(const hp_matrix *m, const hp_bound *b) {
@@ -29,7 +29,7 @@ static hp_status run(void *self, const hp_bound *b, hp_error *err) {
 
 /* --- outputs --- */
 
-/* Can no v leave the range of integers? */
+/* Is every v within the range of integers? */
 static bool within_integers(const hp_matrix *m) {
     const hp_panels *p = &m->p;
     double input = 255;

@@ -5,10 +5,10 @@
 
 /* --- weights --- */
 
-/* Where weight (output of the group, input of the group, row, column) lies in its canonical order: (O,
- * I/groups, kh, kw), of a transposed layer (I, O/groups, kh, kw). */
+/* Strides of a weight (output and input of the group, row, column) in canonical order: (O, I/groups, kh, kw),
+ * or (I, O/groups, kh, kw) in transposed layers. */
 typedef struct canonical {
-    int64_t first, out, in, row; /* group's first, and steps */
+    int64_t first, out, in, row; /* the group's first weight, then strides */
 } canonical;
 
 static canonical canonical_of(const hp_panels *p, int group) {
@@ -17,8 +17,8 @@ static canonical canonical_of(const hp_panels *p, int group) {
     return (canonical){group * matrix, p->ins * taps, taps, p->kw};
 }
 
-/* The weight that element `e` of a row of taps meets, relative to its output's and row's first; -1: filled
- * up. */
+/* Index of the weight for element `e` of a row of taps, relative to the first of its output
+ * and row; -1: padding. */
 static int64_t element_at(const hp_panels *p, const canonical *c, int64_t e) {
     const int32_t per_tap = p->merged ? p->ins : p->tap_steps * p->dot;
     const int64_t kx = e / per_tap, i = e % per_tap;
@@ -40,7 +40,7 @@ static void store_weights(const hp_matrix *m, unsigned char *to, int64_t step, c
     }
 }
 
-/* One row of taps of the panel of outputs first .. first + width. */
+/* Packs one row of taps for the panel of outputs first .. first + width. */
 static unsigned char *pack_row(const hp_matrix *m, unsigned char *to, const hp_filter *f, const canonical *c,
                                int64_t from, int first, int width) {
     const hp_panels *p = &m->p;
@@ -83,12 +83,12 @@ static int32_t *terms_at(const hp_bound *b, int64_t place) {
     return (int32_t *)(void *)((unsigned char *)b->pack.forward + place);
 }
 
-/* Position of an output among padded ones. */
+/* Index of an output among the padded ones. */
 static int64_t padded_at(const hp_panels *p, int output) {
     return (int64_t)(output / p->outs) * p->padded + output % p->outs;
 }
 
-/* Sum of the weights of a tap over the inputs of an output; of raw pixels each times its channel's zero. */
+/* Sum of a tap's weights over an output's inputs; for raw pixels, each times its channel's zero point. */
 static double tap_sum(const hp_matrix *m, const hp_filter *f, int output, int tap) {
     const hp_panels *p = &m->p;
     const canonical c = canonical_of(p, output / p->outs);

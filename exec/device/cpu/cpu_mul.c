@@ -1,12 +1,13 @@
-/* cpu_mul.c - products of two maps, or of a map and a vector per sample, and parametric ReLU. Sums over pixels are taken in
- * float64, some channels at a time. */
+/* cpu_mul.c - products of two maps, or of a map and a vector per sample, and parametric ReLU. Sums over
+ * pixels are in float64, a few channels at a time. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include <string.h>
 
 enum { CHANNELS = 64 };
 
-/* Elements of the second input's box from one sample, row, pixel of the output to the next; 0: all read the same. */
+/* Strides in the second input's box between the output's samples, rows, pixels; 0: all
+ * read the same element. */
 typedef struct strides {
     int64_t sample, row, pixel;
 } strides;
@@ -17,7 +18,7 @@ static strides strides_of(const hp_bound *b) {
     return (strides){h * w * c, h == b->shape.oh ? w * c : 0, w == b->shape.ow ? c : 0};
 }
 
-/* Calls `visit` for the channels of every pixel: elements of the output's box and of the second input's. */
+/* Visits the channels of a pixel: element indices in the output's box and in the second input's. */
 typedef void pixel_fn(const hp_bound *b, int64_t at, int64_t second);
 
 static void every_pixel(const hp_bound *b, pixel_fn *visit) {
@@ -40,7 +41,7 @@ hp_status hp_cpu_mul_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     return HP_OK;
 }
 
-/* The gradient before the activation, of element i. */
+/* The gradient of element i before the activation. */
 static float masked(const hp_bound *b, hp_clamp k, int64_t i) {
     const float *dy = b->dy, *y = b->y;
     return !hp_layer_has_act(b->layer) || (y[i] > k.lo && y[i] < k.hi) ? dy[i] : 0.0f;
@@ -60,7 +61,7 @@ static void gradient_of_pixel(const hp_bound *b, int64_t at, int64_t second) {
     for (int c = 0; c < b->shape.oc; c++) dx[c] = masked(b, k, at + c) * x[at + c];
 }
 
-/* Of a vector, n of its channels: the sum over the sample's pixels, the first of which begins at `at`. */
+/* Gradient of n channels of a vector: sums over the sample's pixels, the first of which begins at `at`. */
 static void gradient_of_vector(const hp_bound *b, int64_t at, int64_t pixels, int n, float *dx) {
     const hp_clamp k = hp_clamp_of(b->layer);
     const float *x = b->x[0];
@@ -110,7 +111,8 @@ hp_status hp_cpu_prelu_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp
     return HP_OK;
 }
 
-/* Of n slopes from channel c on: sums over pixels; of one slope over channels too. */
+/* Gradients of n slopes from channel `first` on: sums over pixels, and over channels if
+ * there is one slope. */
 static void slope_gradients(const hp_bound *b, int first, int n) {
     const float *x = (const float *)b->x[0] + first, *dy = (const float *)b->dy + first;
     float *grad = b->grad[0];

@@ -1,14 +1,13 @@
-/* cpu_norm.c - batch norm tasks: statistics in one pass, normalise + add + activation in a second;
- * backward two passes, the first of which leaves the masked gradient where the residual branch wants it.
- * Where ranks share their statistics, the two passes are tasks of their own with an all-reduce between them.
- */
+/* cpu_norm.c - batch norm tasks: statistics in one pass, normalise + add + activation in a second. Backward
+ * there are two passes; the first leaves the masked gradient where the residual branch wants it. If ranks
+ * share statistics, the two passes are separate tasks with an all-reduce in between. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The scratch buffer as this layer uses it: 2 rows of float64, 6 of float32 (plan/memory/memory_device.c counts 5 of
- * 8 bytes). */
+/* This layer's layout of scratch: 2 rows of float64, 6 of float32 (plan/memory/memory_device.c
+ * counts 5 of 8 bytes). */
 typedef struct norm_scratch {
     double *first, *second;
     float *scale, *a, *b, *tmp; /* tmp: two rows */
@@ -32,15 +31,15 @@ static int64_t rows_of(const hp_bound *b) {
     return b->out_elems / b->shape.oc;
 }
 
-/* Pixels that the statistics cover. */
+/* Number of pixels in the statistics. */
 static double pixels_of(const hp_bound *b) {
     return (double)(b->sums ? b->task->count : rows_of(b));
 }
 
 /* --- forward --- */
 
-/* Into scratch: mean and biased variance of this buffer. The first pixel is the shift: it makes the one-pass
- * variance safe when the mean is large against the deviation. */
+/* Computes this buffer's mean and biased variance into scratch. Shifting by the first pixel keeps the
+ * one-pass variance accurate when the mean is large. */
 static void own_statistics(hp_device *d, const hp_bound *b, const norm_scratch *n) {
     const double pixels = pixels_of(b);
     const float *x = b->x[0];
@@ -52,7 +51,7 @@ static void own_statistics(hp_device *d, const hp_bound *b, const norm_scratch *
     }
 }
 
-/* Into scratch: mean and biased variance from the sums of all ranks. */
+/* Computes mean and biased variance into scratch from the sums of all ranks. */
 static void shared_statistics(const hp_bound *b, const norm_scratch *n) {
     const double pixels = pixels_of(b);
     for (int c = 0; c < b->shape.oc; c++) {
@@ -68,7 +67,7 @@ static void update_running(const hp_bound *b, hp_running f, int c, double mean, 
     v[c] = (float)(((double)v[c] * f.before + f.fresh * unbiased) * f.after);
 }
 
-/* Batch statistics into save = (mean, inverse standard deviation), and the running ones. */
+/* Computes batch statistics into save = (mean, inverse standard deviation), and updates the running ones. */
 static void batch_statistics(hp_device *d, const hp_bound *b, const hp_step *s, const norm_scratch *n) {
     const hp_running f = hp_running_factors(b, s);
     float *save = b->save;
@@ -107,7 +106,7 @@ hp_status hp_cpu_bn_stats(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     const hp_shape *g = &b->shape;
     const hp_box *in = &b->map.counted;
     const int across = hp_box_len(in, HP_AXIS_W), down = hp_box_len(in, HP_AXIS_H);
-    const int run = across == g->ow ? down : 1; /* rows side by side */
+    const int run = across == g->ow ? down : 1; /* contiguous rows */
     double *sums = b->sums;
     memset(sums, 0, 2 * (size_t)g->oc * sizeof *sums);
     for (int64_t n = in->lo[HP_AXIS_N]; n < in->hi[HP_AXIS_N]; n++)
@@ -149,7 +148,7 @@ hp_status hp_cpu_bn_bstats(hp_device *d, const hp_bound *b, const hp_step *s, hp
     return HP_OK;
 }
 
-/* The factors of dx = scale*g - a - (x - mean)*b; `dot` with x - mean, or with what it is normalised to. */
+/* Factors of dx = scale*g - a - (x - mean)*b. `dot`: sum with x - mean, or with normalised x. */
 static void data_factors(const hp_bound *b, const norm_scratch *n, const double *sum, const double *dot,
                          bool normalised) {
     const double pixels = pixels_of(b);
@@ -162,8 +161,8 @@ static void data_factors(const hp_bound *b, const norm_scratch *n, const double 
     }
 }
 
-/* dx of pixels first .. first+count-1, from the gradient `g` masked by `y`; the mean terms where they
- * count. */
+/* dx of pixels first .. first+count-1 from the gradient `g`, masked by `y`; mean terms only
+ * where pixels count. */
 static void data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n, const float *g,
                           const float *y, int64_t first, int64_t count, bool counts) {
     const int64_t at = first * b->shape.oc;
@@ -173,7 +172,7 @@ static void data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n
                                    counts ? n->b : n->zero, count, b->shape.oc, hp_clamp_of(b->layer));
 }
 
-/* Row by row: the pixels before, inside and after those that count. */
+/* Row by row: pixels before, inside and after the counted range. */
 static void shared_data_gradient(hp_device *d, const hp_bound *b, const norm_scratch *n, const float *g,
                                  const float *y) {
     const hp_shape *s = &b->shape;
@@ -189,7 +188,7 @@ static void shared_data_gradient(hp_device *d, const hp_bound *b, const norm_scr
     }
 }
 
-/* The gradient after the activation's mask, to the residual branch; may be in place. */
+/* Writes the gradient after the activation's mask for the residual branch; may be in place. */
 static void residual_gradient(hp_device *d, const hp_bound *b, float *keep) {
     if (mask_of(b))
         d->kernels->point.clamp_bwd(keep, b->dy, b->y, b->out_elems, hp_clamp_of(b->layer));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What decides which implementation the library gives. */
+/* Number of values that determine which implementation the library chooses. */
 enum { KEY = 20 };
 
 struct hp_onednn_kernel {
@@ -16,8 +16,8 @@ struct hp_onednn_kernel {
     hp_onednn_kind kind;
     int64_t key[KEY];
     char name[64];
-    dnnl_primitive_t run, reorder, reorder_add; /* reorders: weights to and from canonical; run NULL: there is
-                                                   no acceptable implementation */
+    dnnl_primitive_t run, reorder, reorder_add; /* reorders: weights to and from canonical; run NULL: no
+                                                 * acceptable implementation */
     dnnl_memory_t x, y, weights, bias, canonical, scratch;
     int64_t weight_bytes, scratch_bytes; /* scratch: the library's own */
 };
@@ -40,12 +40,12 @@ static const char *status_text(dnnl_status_t s) {
             return hp_fail(err, HP_EINTERNAL, "oneDNN: %s: %s", #call, status_text(call_status_));           \
     } while (0)
 
-/* The library brings its own OpenMP run time, libgomp or another: its setting is looked up rather than linked
- * twice. */
+/* The library brings its own OpenMP run time, libgomp or another: the function is looked up rather
+ * than linked twice. */
 static void set_threads(int threads) {
     void (*set)(int) = NULL;
     void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    memcpy(&set, &symbol, sizeof set); /* ISO C has no cast from object to function pointer */
+    memcpy(&set, &symbol, sizeof set); /* ISO C cannot cast an object pointer to a function pointer */
     if (set) set(threads);
 }
 
@@ -157,7 +157,7 @@ static bool acceptable(hp_onednn_kind kind, const_dnnl_primitive_desc_t pd, hp_o
     return line_up(weights) + scratch <= limits.scratch_bytes;
 }
 
-/* First acceptable primitive descriptor into *found, NULL when there is none. */
+/* Sets *found to the first acceptable primitive descriptor; NULL: none. */
 static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolution_desc_t *op,
                         const_dnnl_primitive_desc_t hint, hp_onednn_limits limits,
                         dnnl_primitive_desc_t *found, hp_error *err) {
@@ -178,7 +178,7 @@ static hp_status choose(hp_onednn *lib, hp_onednn_kind kind, const dnnl_convolut
     return HP_OK;
 }
 
-/* Backward kernels want the forward one's descriptor as a hint; any implementation will do. */
+/* Backward kernels need a forward descriptor as a hint; any implementation will do. */
 static dnnl_primitive_desc_t forward_hint(hp_onednn *lib, const hp_shape *s, const descs *d) {
     dnnl_convolution_desc_t op;
     dnnl_primitive_desc_t hint = NULL;

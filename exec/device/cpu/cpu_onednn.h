@@ -18,43 +18,44 @@ typedef enum hp_onednn_kind {
 } hp_onednn_kind;
 
 typedef struct hp_onednn_limits {
-    int64_t pack_bytes;    /* of the weights in the kernel's layout; unused by backward weights */
-    int64_t scratch_bytes; /* in all, with the weight gradient in the kernel's layout */
+    int64_t pack_bytes;    /* size of the weights in the kernel's layout; not used by backward weights */
+    int64_t scratch_bytes; /* in total, including the weight gradient in the kernel's layout */
 } hp_onednn_limits;
 
-const char *hp_onednn_version(char out[32]); /* "2.6.3": of the library this process runs with */
+const char *hp_onednn_version(char out[32]); /* for example "2.6.3": the version this process runs with */
 
 /* Errors: HP_EUNAVAIL. `threads` > 0. */
 hp_status hp_onednn_open(int threads, hp_onednn **lib, hp_error *err);
 void hp_onednn_close(hp_onednn *lib);
 
-/* The library's first implementation that is no reference and keeps within the limits; NULL when there is
- * none. Found once per geometry (where a box lies in the whole map does not matter); lives until `lib` is
- * closed. Errors: HP_EINTERNAL. */
+/* Finds the library's first implementation within the limits that is not a reference; NULL: none.
+ * Searched once per geometry, whatever a box's position in the map; lives until `lib` is closed.
+ * Errors: HP_EINTERNAL. */
 hp_status hp_onednn_kernel_find(hp_onednn *lib, hp_onednn_kind kind, const hp_shape *s, bool bias,
                                 hp_onednn_limits limits, hp_onednn_kernel **kernel, hp_error *err);
 const char *hp_onednn_kernel_name(const hp_onednn_kernel *k);
 int64_t hp_onednn_kernel_pack_bytes(const hp_onednn_kernel *k);
 int64_t hp_onednn_kernel_scratch_bytes(const hp_onednn_kernel *k);
-/* Can one read what was packed for the other? */
+/* Can either kernel read what was packed for the other? */
 bool hp_onednn_same_layout(const hp_onednn_kernel *a, const hp_onednn_kernel *b);
 
-/* Canonical weights into the kernel's layout. */
+/* Packs canonical weights into the kernel's layout. */
 hp_status hp_onednn_pack(hp_onednn_kernel *k, const float *weights, float *pack, hp_error *err);
 /* y = conv(x, pack) + bias. */
 hp_status hp_onednn_forward(hp_onednn_kernel *k, float *y, const float *x, const float *pack,
                             const float *bias, void *scratch, hp_error *err);
 hp_status hp_onednn_backward_data(hp_onednn_kernel *k, float *dx, const float *dy, const float *pack,
                                   void *scratch, hp_error *err);
-/* dw written, or added to with `add`. One float32 sum per weight over all pixels: see plan/memory/gradient_bands.h. */
+/* Writes dw, or adds to it with `add`. Each weight is a single float32 sum over all pixels: see
+ * plan/memory/gradient_bands.h. */
 hp_status hp_onednn_backward_weights(hp_onednn_kernel *k, float *dw, const float *x, const float *dy,
                                      bool add, void *scratch, hp_error *err);
 
-/* c (m, n) = a (m, k) * b (k, n), or added to with `add`; a transposed matrix is stored (k, m), (n, k).
- * Row-major. */
+/* c (m, n) = a (m, k) * b (k, n), or added to c with `add`; a transposed matrix is stored (k, m),
+ * (n, k). Row-major. */
 hp_status hp_onednn_matrix(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k,
                            bool transpose_a, bool transpose_b, bool add, hp_error *err);
-/* The same of parts of larger matrices, whose rows lie lda and ldb apart. */
+/* The same for parts of larger matrices, with rows lda and ldb apart. */
 hp_status hp_onednn_matrix_part(float *c, const float *a, int64_t lda, const float *b, int64_t ldb, int64_t m,
                                 int64_t n, int64_t k, bool transpose_a, bool transpose_b, bool add,
                                 hp_error *err);

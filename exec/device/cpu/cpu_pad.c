@@ -1,5 +1,5 @@
-/* cpu_pad.c - zeros around a map, or, backward, the map out of its frame: one copy in which every
- * pixel comes from a fixed distance, and is zero where that lies outside. */
+/* cpu_pad.c - adds zeros around a map, or, backward, cuts the map out of its frame. One copy does both: every
+ * pixel comes from a fixed distance, and is zero if that lies outside. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include <string.h>

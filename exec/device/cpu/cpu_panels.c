@@ -1,6 +1,6 @@
-/* cpu_panels.c - runs a convolution as tiles of pixels times panels of outputs: class by class of pixels
- * that read the same taps, so that no product falls on padding; in blocks of pixels whose inputs stay in
- * cache while all panels of weights pass. */
+/* cpu_panels.c - runs a convolution as tiles of pixels times panels of outputs. Pixels that read the same
+ * taps form a class, so no product is spent on padding. Within a class, the inputs of a block of pixels stay
+ * in cache while all panels of weights pass. */
 #include "exec/device/cpu/cpu_matrix.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@ typedef struct pass {
     const hp_bound *b;
     hp_matrix_class c;
     int64_t pixels;
-    int64_t x_sample, x_row, x_col, y_sample, y_row, y_col; /* bytes from pixel to pixel of the class */
-    const unsigned char *x;                                 /* the first pixel's first input */
+    int64_t x_sample, x_row, x_col, y_sample, y_row, y_col; /* strides in bytes between pixels of the class */
+    const unsigned char *x;                                 /* first input of the first pixel */
     unsigned char *y;
     int n_run;
-    int64_t group; /* bytes to the first input of the group in hand */
-    bool copies;   /* pixels are filled up with zeros */
+    int64_t group; /* offset in bytes of the current group's first input */
+    bool copies;   /* pixels are copied and padded with zeros */
 } pass;
 
 /* --- the taps of a class --- */
@@ -30,7 +30,7 @@ static bool side_by_side(const pass *a) {
     return a->m->p.groups == 1 && (col->taps < 2 || (col->tap_step == 1 && col->in_tap == 1));
 }
 
-/* Inputs of a copied pixel follow each other as their steps do. */
+/* Inputs of a copied pixel are contiguous, step after step. */
 static void add_copied_row(const pass *a, int tap_row, int64_t *at, int *n) {
     const hp_panels *p = &a->m->p;
     const hp_axis_group *col = a->c.col;
@@ -51,7 +51,7 @@ static void add_row(const pass *a, int tap_row, int64_t at, int *n) {
     const hp_axis_group *col = a->c.col;
     const int64_t w = (int64_t)tap_row * p->row_steps, tap = (int64_t)col->in_tap * a->b->shape.ic * p->elem;
     if (side_by_side(a)) {
-        const int64_t skipped = (int64_t)col->tap * p->ins / p->dot; /* whole steps, or none at all */
+        const int64_t skipped = (int64_t)col->tap * p->ins / p->dot; /* whole steps, or none */
         a->m->run[(*n)++] = (hp_panel_run){at, w + skipped, steps_of(p, col->taps * p->ins)};
         return;
     }
@@ -78,7 +78,7 @@ static int list_runs(const pass *a) {
 
 /* --- copied pixels --- */
 
-/* The taps of one row; those outside the map are zeros where the row is one sequence. */
+/* Copies the taps of one row; if the row is one sequence, taps outside the map are zeros. */
 static unsigned char *copy_row(const pass *a, unsigned char *to, const unsigned char *x) {
     const hp_panels *p = &a->m->p;
     const hp_axis_group *col = a->c.col;
@@ -128,7 +128,7 @@ static cursor cursor_at(const pass *a, int64_t pixel) {
     return (cursor){pixel / cols / rows, (int32_t)(pixel / cols % rows), (int32_t)(pixel % cols)};
 }
 
-/* Neighbours of one row of the class, from the cursor on, at most up to `n` in the block. */
+/* Adds adjacent pixels of one row of the class from the cursor on, up to `n` in the block. */
 static void place_row(const pass *a, cursor *at, block *k, int n) {
     const unsigned char *x = a->x + at->sample * a->x_sample + at->row * a->x_row + at->col * a->x_col;
     unsigned char *y = a->y + at->sample * a->y_sample + at->row * a->y_row + at->col * a->y_col;
@@ -150,16 +150,16 @@ static void place_pixels(const pass *a, cursor *at, block *k, int n) {
         at->sample++;
     }
 }
-/* Pixels of a tile. Few let what becomes of one tile's sums overlap with the next one's products, as far as
- * the panel stays in the first-level cache; more save its traffic from the next level; and a narrow panel needs them
- * to fill the processor's pipeline. Measured on a Zen 4 core. */
+/* Number of pixels in a tile. With few, finishing one tile overlaps with the products of the next, as long as
+ * the panel stays in the first-level cache. More pixels save its traffic from the next level, and a narrow
+ * panel needs them to fill the processor's pipeline. Measured on a Zen 4 core. */
 static int tile_of(int64_t panel_bytes, int vecs) {
     enum { FIRST_LEVEL = 16 << 10, SECOND_LEVEL = 256 << 10 };
     if (panel_bytes > SECOND_LEVEL || vecs == 1) return HP_PANEL_ROWS;
     return panel_bytes > FIRST_LEVEL || vecs < 4 ? 4 : 2;
 }
 
-/* Tiles of about equal size: some of one pixel more than the others. */
+/* Runs tiles of about equal size: some have one pixel more. */
 static void run_tiles(hp_panel_fn *const *tile, hp_panel_tile *t, const block *k, int most) {
     const int tiles = (k->n + most - 1) / most, rows = k->n / tiles, more = k->n % tiles;
     t->x = k->x;
@@ -173,7 +173,7 @@ static void run_tiles(hp_panel_fn *const *tile, hp_panel_tile *t, const block *k
     tile[rows - 1](t);
 }
 
-/* One panel: outputs `out` on of group `g`. */
+/* One panel: outputs of group `g` from `out` on. */
 static void run_panel(const pass *a, int g, int out, const block *k) {
     const hp_matrix *m = a->m;
     const hp_panels *p = &m->p;
@@ -199,7 +199,7 @@ static void run_panel(const pass *a, int g, int out, const block *k) {
               tile_of(steps * width * p->dot * p->weight, vecs));
 }
 
-/* Pixels whose inputs stay in cache while the panels pass. */
+/* Number of pixels whose inputs stay in cache while the panels pass. */
 static int block_of(const pass *a) {
     return a->copies ? HP_PANEL_ROWS : MOST_PIXELS;
 }
@@ -252,8 +252,8 @@ static bool reaches_beyond(const pass *a, int64_t pixel) {
     return x + last->x + last->steps * bytes > size;
 }
 
-/* Steps that are not whole end in weights of zero, so that it does not matter what else they read, but it
- * must be there: rows of all taps, but for the last pixels of the map. */
+/* Incomplete steps end in weights of zero, so it does not matter what else they read, as long as it is
+ * readable. That holds for rows of all taps, except for the last pixels of the map. */
 static void run_class(const hp_matrix *m, const hp_bound *b, const hp_axis_group *row,
                       const hp_axis_group *col) {
     pass a = {.m = m, .b = b, .c = hp_matrix_class_of(m, b, row, col)};

@@ -41,7 +41,7 @@ hp_status hp_cpu_add_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     return HP_OK;
 }
 
-/* Masking twice is masking once, so dx0 may be dy. */
+/* Masking twice equals masking once, so dx0 may be dy. */
 hp_status hp_cpu_add_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)s;
     (void)err;
@@ -50,7 +50,7 @@ hp_status hp_cpu_add_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_e
     return HP_OK;
 }
 
-/* Copies the channels of each input's box to or from where they lie in the output's. */
+/* Copies channels between each input's box and their place in the output's. */
 static void concat(const hp_bound *b, float *const *parts, float *whole, bool split) {
     const int64_t pixels = b->out_elems / b->shape.oc;
     for (int i = 0; i < b->n_in; i++) {

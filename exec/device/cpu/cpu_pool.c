@@ -14,8 +14,8 @@ static int32_t larger(int32_t a, int32_t b) {
 /* One axis of a pooling layer between two boxes. */
 typedef struct axis {
     int32_t in, in0, full_in, out, out0,
-        full_out;                /* lengths and first elements of the boxes, whole lengths */
-    int32_t kernel, stride, pad; /* of the whole layer; kernel 0: adaptive */
+        full_out;                /* lengths and first elements of the boxes, lengths of the maps */
+    int32_t kernel, stride, pad; /* those of the whole layer; kernel 0: adaptive */
     int32_t count_pad;
 } axis;
 
@@ -51,8 +51,8 @@ static void axes_of(const hp_bound *b, axis axes[2]) {
                      !adaptive && l->count_include_pad};
 }
 
-/* Output o of the box: where its window begins and ends in the whole map, padding included. Padding exists
- * only around the whole map (torch.nn.AvgPool2d). */
+/* Begin and end of output o's window in the whole map, padding included. Padding exists only around the whole
+ * map (torch.nn.AvgPool2d). */
 static void whole_window(const axis *a, int64_t o, int32_t *from, int32_t *to) {
     o += a->out0;
     *from = (int32_t)(o * a->stride - a->pad);

@@ -8,7 +8,7 @@ static void add_share(float *sum, const float *x, float share, int n) {
     for (int c = 0; c < n; c++) sum[c] += share * x[c];
 }
 
-/* Calls `visit` for each pixel that a pixel of the output reads, with its share: elements that begin their channels. */
+/* Visits each input pixel that an output pixel reads, with its share; indices of their first channels. */
 typedef void share_fn(const hp_bound *b, int64_t out, int64_t in, float share);
 
 static void every_share(const hp_bound *b, share_fn *visit) {

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Softmax cross-entropy of one row, inside in float64: it is short, and the loss is what users compare. The
- * exponentials wait in `dlogits` as float32; that of the first maximum, `top`, is exactly 1, so that the
+/* Softmax cross-entropy of one row, internally in float64: rows are short, and users compare the loss. The
+ * exponentials are kept in `dlogits` as float32. That of the first maximum, `top`, is exactly 1, so that the
  * gradient of a certain row keeps its digits. */
 static double row_loss(const float *logits, int classes, int top, int label, double scale, float *dlogits) {
     double sum = 1;
@@ -27,7 +27,7 @@ static int first_maximum(const float *v, int n) {
     return best;
 }
 
-/* Of the classes that are here. */
+/* Over the classes of this rank. */
 hp_status hp_cpu_maxsum(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d;
     (void)s;
@@ -99,7 +99,7 @@ hp_status hp_cpu_part(hp_device *d, const hp_bound *b, const hp_step *s, hp_erro
     return HP_OK;
 }
 
-/* A state that the optimiser does not have stays none. */
+/* NULL for a state that the optimiser does not have. */
 static float *state_from(float *state, int64_t element) {
     return state ? state + element : NULL;
 }
@@ -111,8 +111,8 @@ hp_status hp_cpu_update(hp_device *d, const hp_bound *b, const hp_step *s, hp_er
     const hp_update_rates_f32 rates = hp_update_rates_as_f32(&exact);
     float *w = b->update.weight, *m = b->update.state[0], *v = b->update.state[1];
     const float *g = b->update.gradient;
-    if (factor == 0 || b->count == 0) return HP_OK; /* 0 times a gradient that is not finite is not 0 */
-    const int64_t n = b->update.decayed;            /* those before it decay, the others do not */
+    if (factor == 0 || b->count == 0) return HP_OK; /* 0 times a non-finite gradient would not be 0 */
+    const int64_t n = b->update.decayed;            /* elements before it decay, the others do not */
     d->kernels->point.update[b->update.optimizer](w, g, m, v, n, factor, rates.decay, &rates);
     d->kernels->point.update[b->update.optimizer](w + n, g + n, state_from(m, n), state_from(v, n),
                                                   b->count - n, factor, 0, &rates);

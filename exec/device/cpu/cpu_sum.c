@@ -1,4 +1,5 @@
-/* cpu_sum.c - blocks of channels added up, + a bias: the summands of a linear layer that ranks share (networks/graph/summands.h). */
+/* cpu_sum.c - sums blocks of channels and adds a bias: the summands of a linear layer that ranks share
+ * (networks/graph/summands.h). */
 #include "exec/device/cpu/cpu_train.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@ static int64_t pixels_of(const hp_bound *b) {
     return b->out_elems / b->shape.oc;
 }
 
-/* y may be the only block. */
+/* y may alias the only block. */
 static void sum_pixel(hp_device *d, const hp_bound *b, float *y, const float *x) {
     const int n = b->shape.oc;
     if (b->layer->n_param > 0)

@@ -1,4 +1,5 @@
-/* cpu_tokens.c - tasks that move pixels and their channels as they are: rows of tables, class tokens, crops, merged pixels. */
+/* cpu_tokens.c - tasks that move pixels and their channels unchanged: rows of tables, class tokens,
+ * crops, merged pixels. */
 #include "exec/device/cpu/cpu_train.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ static int64_t table_elems(const hp_bound *b) {
     return b->graph->param[b->layer->param[0]].count;
 }
 
-/* --- embedding: all channels of a row, of those of the table that are here --- */
+/* --- embedding: all channels of a row, for the local rows of the table --- */
 
 hp_status hp_cpu_embedding_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d;
@@ -35,8 +36,8 @@ hp_status hp_cpu_embedding_fwd(hp_device *d, const hp_bound *b, const hp_step *s
     return HP_OK;
 }
 
-/* Pixels of a row are listed in their order, so that the same ids give the same bits. Scratch: each row's first pixel, each
- * pixel's next (plan/memory/memory_device.c). */
+/* Lists the pixels of each row in order, so that the same ids give the same bits. Scratch: each row's first
+ * pixel, each pixel's next (plan/memory/memory_device.c). */
 static void list_pixels(const hp_bound *b, hp_extent here, int32_t *first, int32_t *next) {
     const int64_t pixels = b->out_elems / b->shape.oc;
     const float *id = b->x[0];
@@ -63,7 +64,7 @@ hp_status hp_cpu_embedding_bwdw(hp_device *d, const hp_bound *b, const hp_step *
     return HP_OK;
 }
 
-/* --- places: a row of the box is a run of the table --- */
+/* --- positions: a row of the box is a run of the table --- */
 
 typedef void run_fn(hp_device *d, const hp_bound *b, int64_t at, int64_t place, int64_t n);
 
@@ -101,7 +102,7 @@ hp_status hp_cpu_position_bwd(hp_device *d, const hp_bound *b, const hp_step *s,
 
 /* --- class tokens --- */
 
-/* The channels of a token's pixel in the input's box; token 0 has none. */
+/* Index of a token's channels in the input's box; token 0 has none. */
 static int64_t token_at(const hp_shape *s, int64_t n, int64_t token) {
     const int64_t y = (token - 1) / s->full_iw - s->iy0, x = (token - 1) % s->full_iw - s->ix0;
     return ((n * s->ih + y) * s->iw + x) * s->ic;
@@ -139,7 +140,7 @@ hp_status hp_cpu_classtoken_bwd(hp_device *d, const hp_bound *b, const hp_step *
     return HP_OK;
 }
 
-/* --- crops: the box that is read is the one that is made --- */
+/* --- crops: the boxes read and written are the same --- */
 
 hp_status hp_cpu_crop_fwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_error *err) {
     (void)d;
@@ -157,9 +158,9 @@ hp_status hp_cpu_crop_bwd(hp_device *d, const hp_bound *b, const hp_step *s, hp_
     return HP_OK;
 }
 
-/* --- merged pixels: the upper left, the one below it, the one beside it, the one below that --- */
+/* --- merged pixels: the upper left, the one below it, the one to its right, the one below that --- */
 
-/* Calls `visit` for every run of an output pixel's channels that comes from one pixel; at -1: from none. */
+/* Visits every run of an output pixel's channels that comes from one pixel; at -1: beyond the map. */
 typedef void quarter_fn(const hp_bound *b, int64_t out, int64_t at, int n);
 
 static void every_quarter(const hp_bound *b, quarter_fn *visit) {

@@ -71,7 +71,7 @@ static hp_cpu_fn *const backward_weights[HP_LAYER_OPS] = {
 };
 static hp_cpu_fn *const stats[HP_LAYER_OPS] = {[HP_BN] = hp_cpu_bn_stats};
 static hp_cpu_fn *const backward_stats[HP_LAYER_OPS] = {[HP_BN] = hp_cpu_bn_bstats};
-/* What a layer needs before its tasks can run: kernels, tables. */
+/* Prepares what a layer's tasks need: kernels, tables. */
 static hp_status (*const prepare[HP_LAYER_OPS])(hp_device *, const hp_bound *, hp_error *) = {
     [HP_CONV] = hp_cpu_conv_prepare,      [HP_CONVT] = hp_cpu_convt_prepare,
     [HP_MAXPOOL] = hp_cpu_pool_prepare,   [HP_AVGPOOL] = hp_cpu_pool_prepare,

@@ -1,5 +1,5 @@
-/* cpu_train.h - inside of the CPU device in training, float32: oneDNN for convolutions and matrix products, own
- * kernels for the rest. */
+/* cpu_train.h - inside of the CPU device in float32 training: oneDNN for convolutions and matrix products,
+ * own kernels for the rest. */
 #ifndef HP_CPU_TRAIN_H
 #define HP_CPU_TRAIN_H
 
@@ -12,8 +12,8 @@ typedef struct hp_conv_choice {
     bool winograd, gemm_gradient;
     bool repack;               /* the layer's pack has another layout: weights are packed for every run */
     hp_onednn_kernel *library; /* NULL: own kernel */
-    hp_onednn_kernel **band;   /* of a weight gradient: per band, NULL as above */
-    double *sums;              /* of one of several bands */
+    hp_onednn_kernel **band;   /* weight gradient: kernel per band, NULL as above */
+    double *sums;              /* sums of one of several bands */
 } hp_conv_choice;
 
 typedef struct hp_pool_windows hp_pool_windows; /* cpu/cpu_pool.c */
@@ -22,13 +22,14 @@ typedef hp_status hp_cpu_fn(hp_device *d, const hp_bound *b, const hp_step *s, h
 
 struct hp_device {
     hp_device_config config;
-    hp_arena *arena; /* of the tables below, not of tensors */
+    hp_arena *arena; /* owns the tables below, not tensors */
     hp_onednn *library;
     const hp_f32_kernels *kernels;
     hp_bound *bound;              /* per task */
     hp_cpu_fn **run;              /* per task; NULL: not a compute task of ours */
     hp_conv_choice *conv;         /* per task */
-    hp_onednn_kernel **packed[2]; /* forward, backward; per graph layer: whose layout the pack has, or NULL */
+    hp_onednn_kernel **packed[2]; /* forward, backward; per graph layer: the kernel whose layout
+                                   * the pack has, or NULL */
     hp_pool_windows **windows;    /* per task */
     float **turns;                /* per graph layer: cosines and sines of rotary positions */
     hp_pool_windows *all_windows; /* list: tasks of equal geometry share theirs */
@@ -36,7 +37,8 @@ struct hp_device {
 
 hp_status hp_cpu_conv_prepare(hp_device *d, const hp_bound *b, hp_error *err); /* cpu/cpu_conv.c */
 hp_cpu_fn hp_cpu_pack, hp_cpu_conv_fwd, hp_cpu_conv_bwd, hp_cpu_conv_bwdw;
-/* Of a weight gradient, whose room is the first bytes of scratch; canonical, written or added to with `add`: cpu/cpu_gradient.c. */
+/* Compute a weight gradient, which uses the first bytes of scratch: canonical, written, or added to with
+ * `add`. cpu/cpu_gradient.c. */
 hp_status hp_cpu_gradient_prepare(hp_device *d, const hp_bound *b, int64_t scratch_bytes, hp_error *err);
 hp_status hp_cpu_gradient(hp_device *d, const hp_bound *b, float *dw, bool add, hp_error *err);
 hp_cpu_fn hp_cpu_linear_fwd, hp_cpu_linear_bwd, hp_cpu_linear_bwdw;            /* cpu/cpu_linear.c */
@@ -55,8 +57,8 @@ hp_cpu_fn hp_cpu_embedding_fwd, hp_cpu_embedding_bwdw, hp_cpu_position_fwd,
     hp_cpu_position_bwd;                                                              /* cpu/cpu_tokens.c */
 hp_cpu_fn hp_cpu_sum_fwd, hp_cpu_sum_bwd;                                             /* cpu/cpu_sum.c */
 hp_cpu_fn hp_cpu_gather_fwd, hp_cpu_gather_bwd, hp_cpu_reduce_fwd, hp_cpu_reduce_bwd; /* cpu/cpu_gather.c */
-/* Where hp_spread_bytes gives room the gradient's sums are made in scratch, in float64, which begin clears, and end rounds them;
- * elsewhere begin clears the gradient and is false. */
+/* If hp_spread_bytes reserves memory, the gradient's sums are in scratch, in float64: begin clears them, end
+ * rounds them. Otherwise begin clears the gradient and returns false. */
 bool hp_cpu_spread_begin(const hp_bound *b); /* cpu/cpu_gather.c */
 void hp_cpu_spread_end(const hp_bound *b);
 hp_cpu_fn hp_cpu_groupnorm_fwd, hp_cpu_groupnorm_bwd; /* cpu/cpu_groupnorm.c */
@@ -74,8 +76,8 @@ static inline int hp_cpu_task_of(const hp_device *d, const hp_bound *b) {
     return (int)(b - d->bound);
 }
 
-/* Which kernel a task runs: "winograd 2x2 avx512", "brgconv_1x1:avx512_core", "own any". Static or the
- * device's text. */
+/* Name of a task's kernel: "winograd 2x2 avx512", "brgconv_1x1:avx512_core", "own any". Static, or
+ * owned by the device. */
 const char *hp_cpu_kernel_name(const hp_device *d, int task);
 
 #endif

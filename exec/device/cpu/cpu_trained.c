@@ -1,4 +1,5 @@
-/* cpu_trained.c - layers of deployed graphs that run as in training, float32: on a device of training without tasks. */
+/* cpu_trained.c - layers of deployed graphs that run as in training, float32, on a training
+ * device without tasks. */
 #include "exec/device/cpu/cpu_train.h"
 #include "exec/device/cpu/cpu_trained.h"
 
@@ -7,7 +8,7 @@ static hp_status run(void *self, const hp_bound *b, hp_error *err) {
     return hp_cpu_forward(b->layer)(self, b, NULL, err);
 }
 
-/* Tables are a layer's, whatever its tasks are. */
+/* Tables belong to a layer, whatever its tasks are. */
 static hp_device *trainer(hp_infer *in) {
     if (in->shared) return in->shared;
     hp_device *d = HP_NEW(in->arena, hp_device, 1);

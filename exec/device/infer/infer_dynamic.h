@@ -4,8 +4,8 @@
  *     lo = min(0, min x), hi = max(0, max x), scale = (hi - lo) / 255 (1 where that is 0),
  *     zero = sat(rint(-lo / scale)), q = sat(rint(x / scale) + zero)
  *
- * in float32, on every device. What follows is a quantised layer with a real output. A sample with a number
- * that is not finite, or a range that is none, has no scale: all its outputs are NaN. */
+ * in float32, on every device. The rest is a quantised layer with a real output. A sample with a non-finite
+ * number, or with a range that overflows, has no scale: all its outputs are NaN. */
 #ifndef HP_INFER_DYNAMIC_H
 #define HP_INFER_DYNAMIC_H
 
@@ -13,18 +13,18 @@
 #include "plan/memory/panels.h"
 
 typedef struct hp_dynamic {
-    float scale; /* NaN: there is none */
+    float scale; /* NaN: no scale */
     int32_t zero;
 } hp_dynamic;
 
-/* Of the least and the greatest of a sample's numbers and 0. */
+/* Quantisation of a sample, from the least and the greatest of its numbers and 0. */
 hp_dynamic hp_dynamic_of(float lo, float hi);
 
-/* Where a layer's sample in hand lies in the scratch, and its terms. */
+/* Layout of scratch: the current sample and its terms. */
 typedef struct hp_dynamic_places {
     const hp_infer_loops *loops;
-    const float *weight_scale; /* per output, of the pack */
-    float *scale;              /* the same times the sample's */
+    const float *weight_scale; /* per output, in the pack */
+    float *scale;              /* the same, times the sample's scale */
     uint8_t *map;
     int64_t elems, outs;
 } hp_dynamic_places;
@@ -33,7 +33,7 @@ hp_dynamic_places hp_dynamic_places_of(const hp_panels *p, const hp_panels_place
                                        const hp_infer_loops *loops);
 /* Quantises sample `n` of the input, fills `scale`. Returns the zero point. */
 int32_t hp_dynamic_sample(const hp_dynamic_places *d, const hp_bound *b, int64_t n);
-/* The task of that sample alone, from bytes. */
+/* The task for that sample alone, with bytes as input. */
 hp_bound hp_dynamic_bound(const hp_dynamic_places *d, const hp_bound *b, int64_t n);
 
 #endif

@@ -11,10 +11,10 @@ struct hp_device {
     hp_device_config config;
     hp_infer infer;
     hp_bound *bound;         /* per task */
-    hp_infer_kernel *kernel; /* per task; of forward tasks */
+    hp_infer_kernel *kernel; /* per task; set for forward tasks */
 };
 
-/* --- the loss: of classes that are known, to score the network --- */
+/* --- the loss: scores the network if the classes are known --- */
 
 static double logit(const hp_device *d, const hp_bound *b, int64_t i) {
     return d->config.program->dtype == HP_F64 ? ((const double *)b->x[0])[i]
@@ -77,7 +77,7 @@ void hp_infer_host_close(hp_device *d) {
     free(d);
 }
 
-/* --- layers that are no matrix product --- */
+/* --- layers other than matrix products --- */
 
 static hp_status run_loop(void *self, const hp_bound *b, hp_error *err) {
     (void)err;
@@ -92,7 +92,7 @@ static bool any_f64(const hp_bound *b) {
     return any;
 }
 
-/* The first task of the layer brings the constants. */
+/* The first task of the layer fills in the constants. */
 static hp_status set_factors(hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err) {
     const int64_t n = hp_infer_factor_count(b);
     if (n == 0) return HP_OK;

@@ -1,9 +1,9 @@
-/* infer_host.h - a deployed graph on a processor: every kernel and constant is prepared at open. A device brings
- * its loops, its matrix layers, and the kernels with which it trains transformers.
+/* infer_host.h - a deployed graph on a processor: every kernel and constant is prepared at open. A device
+ * provides its loops, its matrix layers, and the kernels with which it trains transformers.
  *
- * A kernel reads b->x[k], b->shape and writes b->y; the elements are b->stored.x[k] and b->stored.y, dense (N,
- * H, W, C). What it needs beside is in the layer's pack buffer, filled by the first task of the layer, and in
- * `self`. Results must not depend on how the output was cut into boxes: bit for bit where the output or the
+ * A kernel reads b->x[k], b->shape and writes b->y; the elements are b->stored.x[k] and b->stored.y, dense
+ * (N, H, W, C). Everything else is in `self` and in the layer's pack buffer, which the layer's first task
+ * fills. Results must not depend on how the output was cut into boxes: bit for bit where the output or the
  * inputs are quantised. */
 #ifndef HP_INFER_HOST_H
 #define HP_INFER_HOST_H
@@ -20,11 +20,12 @@ typedef struct hp_infer_kernel {
 /* Errors: HP_EUNAVAIL (no acceptable kernel), HP_EPLAN (needs more memory than was planned), HP_EDATA. */
 typedef hp_status hp_infer_prepare_fn(hp_infer *in, const hp_bound *b, hp_infer_kernel *k, hp_error *err);
 
-/* What a device brings. */
+/* What a device provides. */
 typedef struct hp_infer_host {
     const hp_infer_loops *loops, *wide; /* wide: for tasks with a float64 operand; NULL where none are */
     hp_infer_prepare_fn *matrix;        /* y = act(conv(x, w) + bias [+ y]): conv, convt, linear */
-    hp_infer_prepare_fn *trained; /* layers that run as trained (networks/graph/deploy.h), on b->param */
+    hp_infer_prepare_fn *trained;       /* layers that run as trained (networks/graph/deploy.h), with
+                                         * constants in b->param */
 } hp_infer_host;
 
 /* `self` of every other layer's kernel. */

@@ -39,7 +39,7 @@ hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const 
                          .hi8 = 255};
     if (u.pixels) {
         set_pixels(in, b, &u);
-    } else if (!l->dynamic) { /* else known at run time */
+    } else if (!l->dynamic) { /* else known only at run time */
         const hp_qparam x = hp_constants_qparam(in->config->constants, l->in[0]);
         u.in_scale = (double)x.scale;
         u.in_zero = x.zero;

@@ -42,7 +42,7 @@ void hp_infer_set_act(hp_infer_op *o, const hp_layer *l) {
     o->hi = o->clamps ? args.b : (double)INFINITY;
 }
 
-/* In float32 as everywhere, so that the table is the same on every device. A NaN becomes the smallest byte. */
+/* In float32, so that the table is the same on every device. A NaN becomes the smallest byte. */
 static uint8_t recoded(const hp_infer_op *o, const hp_qparams *x, int byte) {
     const float real = x->scale * (float)(byte - x->zero),
                 acted = hp_act_of_f32(o->act, real, (float)o->act_a, (float)o->act_b);
@@ -53,9 +53,9 @@ static uint8_t recoded(const hp_infer_op *o, const hp_qparams *x, int byte) {
     return (uint8_t)((int32_t)rintf(v) + o->y.zero);
 }
 
-/* --- what a layer has of its own --- */
+/* --- per layer --- */
 
-/* Where a byte of one tensor becomes a byte of another, by itself, a table says which. */
+/* Sets a table for inputs whose bytes map to output bytes one by one. */
 static hp_status set_tables(const hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err) {
     (void)err;
     for (int k = 0; k < b->n_in && hp_infer_factor_count(b) == 0; k++) {

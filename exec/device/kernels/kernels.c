@@ -1,4 +1,4 @@
-/* kernels.c - chooses the kernels' instruction sets from what the processor reports. */
+/* kernels.c - chooses the kernels' instruction sets by what the processor reports. */
 #include "exec/device/kernels/kernels.h"
 
 #include "exec/device/infer/infer_loops.h"
@@ -24,7 +24,7 @@ PANEL(avx512, avx512, avx512, avx512);
 PANEL(vnni, vnni, avx512, avx512);
 PANEL(bf16, vnni, avx512, bf16);
 
-/* From the best on; the last runs everywhere. */
+/* Best first; the last runs everywhere. */
 typedef enum processor { BF16, VNNI, AVX512, AVX2, BASE, PROCESSORS } processor;
 
 static const hp_kernels sets[PROCESSORS] = {
@@ -37,8 +37,8 @@ static const hp_kernels sets[PROCESSORS] = {
 
 static processor this_processor(void) {
 #if defined(__x86_64__)
-    /* GCC 12's __builtin_cpu_supports wants literals, and clang 14 knows fewer of them: all are asked alike
-     * here. */
+    /* GCC 12's __builtin_cpu_supports needs literals, and clang 14 knows fewer of them, so all are
+     * queried alike here. */
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {

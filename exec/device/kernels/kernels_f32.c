@@ -1,5 +1,5 @@
-/* kernels_f32.c - the float32 kernels of one instruction set: compiled once per HP_ISA, see kernels.h.
- * Each family is a file of static functions that only this file includes. */
+/* kernels_f32.c - the float32 kernels of one instruction set: compiled once per HP_ISA, see kernels.h. Each
+ * family is a file of static functions that only this file includes. */
 #include "exec/device/device_act.h"
 #include "exec/device/kernels/kernels.h"
 

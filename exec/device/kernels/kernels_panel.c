@@ -1,6 +1,7 @@
-/* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set and one type of input: compiled once
- * for each pair of HP_ISA and HP_PANEL_INPUT (exec/exec.cmake), see panel.h. Each family is a file of static functions, of which a type
- * needs some. Compiled without contraction of products and sums: what is fused is said. */
+/* kernels_panel.c - the innermost loops of inference's matrix products for one instruction set and one type
+ * of input: compiled once for each pair of HP_ISA and HP_PANEL_INPUT (exec/exec.cmake), see panel.h. Each
+ * family is a file of static functions; a type needs some of them. Compiled without contraction of products
+ * and sums: fusing is explicit. */
 #include "exec/device/device_act.h"
 #include "exec/device/kernels/panel.h"
 #include "exec/device/kernels/kernels.h"
