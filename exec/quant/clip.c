@@ -23,7 +23,7 @@ static int64_t count_from(const hp_histogram *h, int i, bool above) {
     return h->count[bin] + (bin == zero_bin(h) ? h->zeros : 0);
 }
 
-/* How many bins can be cut off at that end with at most `share` of the elements. */
+/* Number of bins that can be cut off at that end with at most `share` of the elements. */
 static int count_cut_bins(const hp_histogram *h, double share, bool above) {
     const double most = share * (double)count_elements(h);
     int64_t gone = 0;
@@ -47,7 +47,7 @@ static hp_range choose_range(const hp_histogram *h, const hp_clip_options *o) {
     return o->kind == HP_OBSERVE_ENTROPY ? hp_clip_entropy(h) : hp_clip_mse(h);
 }
 
-/* Rounding may move a result slightly out of the range, and so may a search at an end far from zero. */
+/* Clamps: rounding, or a search at an end far from zero, may move a result slightly out of the range. */
 hp_range hp_clip(const hp_histogram *h, const hp_clip_options *o) {
     const hp_range all = h->range;
     if (!(all.hi > all.lo) || o->kind == HP_OBSERVE_MINMAX) return all;

@@ -15,7 +15,7 @@ typedef struct sums {
     int held[HP_BINS + 1];
 } sums;
 
-/* Bins [first, end) are kept; the elements of the others are counted in its first and last bin. */
+/* Bins [first, end) are kept; elements of other bins count in the first and last of these. */
 typedef struct window {
     int first, end;
 } window;
@@ -33,8 +33,8 @@ static void sum_prefixes(const hp_histogram *h, sums *s) {
     }
 }
 
-/* Change of the sum of p log(q / p) when `clipped` elements are counted into bin `i`, which q approximates.
- * Minus infinity where the bin is empty, as q is 0 there. */
+/* Change of the sum of p log(q / p) when `clipped` elements are added to bin `i`, which q approximates. Minus
+ * infinity for an empty bin, where q is 0. */
 static double clipped_into(const hp_histogram *h, int i, double clipped, double q) {
     const double c = (double)h->count[i];
     if (clipped == 0) return 0;
@@ -42,8 +42,8 @@ static double clipped_into(const hp_histogram *h, int i, double clipped, double 
     return clipped * log(q) - (xlogx(c + clipped) - xlogx(c));
 }
 
-/* Sum of p log(p / q), p: counts with the clipped elements; q: the mass of a level, shared evenly among its
- * non-empty bins. Both normalised. */
+/* Sum of p log(p / q). p: counts including clipped elements; q: the mass of a level, shared evenly among its
+ * non-empty bins. Both are normalised. */
 static double divergence(const hp_histogram *h, const sums *s, const window *w) {
     const int n = w->end - w->first;
     const double all = s->mass[HP_BINS], inside = s->mass[w->end] - s->mass[w->first];

@@ -31,7 +31,7 @@ double hp_quantisation_error(const hp_histogram *h, hp_range clip) {
     return sum;
 }
 
-/* Fraction of the range that is kept at each end. */
+/* Fraction of the range kept at each end. */
 typedef struct shares {
     double lo, hi, error;
 } shares;
@@ -42,8 +42,8 @@ static void try_shares(const hp_histogram *h, double lo, double hi, shares *best
     if (error < best->error) *best = (shares){lo, hi, error};
 }
 
-/* A coarse search over all, then around the best with halved steps. An end on the far side of zero is not
- * searched. */
+/* Searches coarsely, then around the best with halved steps. An end on the far side of
+ * zero is not searched. */
 hp_range hp_clip_mse(const hp_histogram *h) {
     enum { COARSE = 24, HALVINGS = 8 };
     const bool below = h->range.lo<0, above = h->range.hi> 0;

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* Adds `sign` times the mean output per channel with the weights of `f`. unit: per input channel, the factor
- * of 8-bit weights beside their scale. */
+/* Adds `sign` times the mean output per channel with the weights of `f`. unit: factor of 8-bit weights per
+ * input channel, besides their scale. */
 static void add_mean_output(const hp_weight_walk *walk, const hp_filter *f, const double *mean,
                             const double *unit, double sign, double *out) {
     for (int64_t run = 0; run < walk->runs; run++) {

@@ -11,23 +11,23 @@
 typedef struct pair {
     int first, second; /* layers */
     int channels;
-    double bound; /* of the activation between them; infinite: none */
+    double bound; /* bound of the activation between the layers; infinite: none */
 } pair;
 
 typedef struct equalising {
     hp_constants *c;
     const hp_graph *g;
-    double *row;    /* per output channel of the second layer: its largest weight */
-    double *column; /* per channel between: its largest weight relative to the row's largest */
+    double *row;    /* largest weight per output channel of the second layer */
+    double *column; /* per channel in between: its largest weight relative to the row's largest */
     double *factor;
 } equalising;
 
-/* Leaves room for images beyond the calibration set, whose values may be larger. */
+/* Leaves margin for images beyond the calibration set, whose values may be larger. */
 static const double headroom = 0.75;
 
-/* --- which pairs of layers --- */
+/* --- selection of pairs of layers --- */
 
-/* Upper bound of an activation that is homogeneous below it; NaN: the activation is not. */
+/* Bound below which the activation is homogeneous; NaN: it is not homogeneous. */
 static double bound_of(const hp_layer *l) {
     switch (l->act) {
     case HP_ACT_NONE:
@@ -43,7 +43,7 @@ static double bound_of(const hp_layer *l) {
     }
 }
 
-/* The only reader of the layer's output, or -1. */
+/* The only layer that reads this layer's output, or -1. */
 static int sole_reader(const hp_graph *g, int layer) {
     int reader = -1, reads = g->layer[layer].out == g->layer[g->n_layer - 1].out;
     for (int l = 0; l < g->n_layer; l++)
@@ -76,8 +76,7 @@ static double largest_weight(const hp_filter *f, const hp_weight_walk *walk, int
     return most;
 }
 
-/* For each channel, how close the weights that read it come to those that determine the scale of their
- * row. */
+/* For each channel: how close the weights that read it come to those that determine their row's scale. */
 static hp_status measure_columns(equalising *e, const pair *p, hp_error *err) {
     hp_filter f;
     const int64_t outs = e->g->tensor[e->g->layer[p->second].out].c;
@@ -102,8 +101,8 @@ static bool is_free(const equalising *e, const pair *p, const double *most, int 
     return most[i] > 0 && e->column[i] > 0 && most[i] < headroom * p->bound;
 }
 
-/* Factors up to a constant, which is chosen to leave the tensor's range unchanged; limited by the bound, if
- * any. */
+/* Finds factors up to a constant, which is chosen to keep the tensor's range, within the
+ * bound if there is one. */
 static void find_factors(equalising *e, const pair *p, const double *most) {
     const double limit = 64; /* limits the factors of channels that are almost never active */
     const bool alone = is_depthwise(e->g, p->second);
@@ -153,8 +152,8 @@ static void set_factors(hp_constants *c, const hp_factors *f) {
             hp_constants_set_factors(c, l, f->in[l], f->out[l]);
 }
 
-/* Pairs share no layer. A column is measured relative to its rows' largest weights, which factors of rows
- * leave unchanged, and ranges are those of the network without factors. */
+/* Pairs share no layer. Columns are measured relative to their rows' largest weights, which row factors leave
+ * unchanged, and ranges are those of the network without factors. */
 hp_status hp_equalise(hp_arena *a, hp_constants *c, const double *const *most, hp_factors *f, hp_error *err) {
     const hp_graph *g = hp_constants_graph(c);
     const int n = most_channels(g);

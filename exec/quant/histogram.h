@@ -1,8 +1,7 @@
-/* histogram.h - statistics that calibration keeps of a tensor: its range, then a histogram.
+/* histogram.h - a tensor's statistics for calibration: its range, then a histogram.
  *
  * Pass 1 finds the range, pass 2 counts into bins of equal width over it. Minima and integer counts do not
- * depend on how the elements were distributed, so that merging ranks gives the same bits for every
- * partition. */
+ * depend on how elements were distributed, so merging ranks gives the same bits for every partition. */
 #ifndef HP_HISTOGRAM_H
 #define HP_HISTOGRAM_H
 
@@ -30,12 +29,12 @@ typedef struct hp_histogram {
     int64_t count[HP_BINS];
 } hp_histogram;
 
-/* Empty, over that range; its ends are the outer edges. */
+/* Starts empty over that range, whose ends are the outer edges. */
 void hp_histogram_start(hp_histogram *h, hp_range range);
-/* Counts n elements; values outside fall into the bin at that end. */
+/* Counts n elements; values outside go into the bin at that end. */
 void hp_histogram_count(hp_histogram *h, const double *x, int64_t n);
 
-static inline double hp_histogram_width(const hp_histogram *h) { /* of a bin */
+static inline double hp_histogram_width(const hp_histogram *h) { /* width of a bin */
     return (h->range.hi - h->range.lo) / HP_BINS;
 }
 
