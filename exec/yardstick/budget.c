@@ -11,12 +11,12 @@ static bool messages_due(const hp_yard_budget *b, double elapsed_s) {
     return elapsed_s >= b->next_messages_s;
 }
 
-/* What the next burst takes at least. */
+/* Minimum duration of the next burst, in seconds. */
 static double least_s(const hp_yard_budget *b, double elapsed_s) {
     return b->round_s + (messages_due(b, elapsed_s) ? b->messages_s : 0);
 }
 
-/* Once messages are due, nothing is spent before there is enough for them. */
+/* Once messages are due, nothing is spent until there is enough for them. */
 hp_yard_burst hp_yard_budget_burst(const hp_yard_budget *b, double elapsed_s, bool edge) {
     const double left_s = credit_s(b, elapsed_s);
     const bool enough = left_s >= least_s(b, elapsed_s);
@@ -28,7 +28,7 @@ hp_yard_burst hp_yard_budget_burst(const hp_yard_budget *b, double elapsed_s, bo
     return burst;
 }
 
-/* The newest burst weighs a quarter: some are long because the machine stopped meanwhile. */
+/* The newest burst weighs a quarter: some are long because the machine paused meanwhile. */
 static double mean_with(double mean_s, double newest_s) {
     static const double NEW = 0.25;
     return mean_s > 0 ? (1 - NEW) * mean_s + NEW * newest_s : newest_s;

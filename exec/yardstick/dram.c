@@ -1,5 +1,5 @@
-/* dram.c - the yardstick of memory: reads 512 KiB twice, flushed out of all caches before, or the next slice of a
- * buffer larger than they are. 30 to 100 us at 32 to 10 GB/s. */
+/* dram.c - the yardstick of memory: reads 512 KiB twice, after flushing it out of all caches; or reads the
+ * next slice of a buffer larger than the caches. 30 to 100 us at 32 to 10 GB/s. */
 #include "exec/yardstick/flush.h"
 #include "exec/yardstick/yardstick_kernel.h"
 

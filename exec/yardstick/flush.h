@@ -1,11 +1,11 @@
-/* flush.h - takes a line of memory out of every cache, where a process may. Where it may not, HP_FLUSH_WORKS is 0 and
- * the yardstick of memory rotates through slices of a larger buffer. */
+/* flush.h - flushes a line of memory out of every cache, where a process may. Otherwise HP_FLUSH_WORKS is 0
+ * and the yardstick of memory rotates through slices of a larger buffer. */
 #ifndef HP_FLUSH_H
 #define HP_FLUSH_H
 
 enum {
     HP_FLUSH_LINE = 64
-}; /* a smaller line is flushed with its neighbour; none is larger where flushing works */
+}; /* a smaller line is flushed with its neighbour; no line is larger where flushing works */
 
 #if defined(__x86_64__)
 enum { HP_FLUSH_WORKS = 1 };

@@ -1,4 +1,5 @@
-/* isa_loops.c - the yardsticks' inner loops for one instruction set, HP_ISA, with vectors of HP_LANES floats. */
+/* isa_loops.c - the yardsticks' inner loops for one instruction set, HP_ISA, with vectors
+ * of HP_LANES floats. */
 #include "exec/yardstick/yardstick_loops.h"
 
 #define JOIN(a, b) a##b
@@ -9,14 +10,15 @@
 typedef float reals __attribute__((vector_size(4 * HP_LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * HP_LANES)));
 
-/* x = 3/4 x + 1/16 from chain number: tends to 1/4, so that nothing overflows or becomes denormal. */
+/* x = 3/4 x + 1/16, starting from the chain's index: tends to 1/4, so nothing overflows or
+ * becomes subnormal. */
 static float multiply_add(int64_t rounds) {
     reals x[HP_YARD_CHAINS], sum = {0};
     const reals a = sum + 0.75F, b = sum + 0.0625F;
     for (int c = 0; c < HP_YARD_CHAINS; c++) x[c] = sum + (float)c;
     for (int64_t r = 0; r < rounds; r++) {
         for (int c = 0; c < HP_YARD_CHAINS; c++) x[c] = x[c] * a + b;
-        __asm__ volatile(""); /* the loop is not to be replaced by its limit */
+        __asm__ volatile(""); /* keeps the compiler from replacing the loop by its result */
     }
     for (int c = 0; c < HP_YARD_CHAINS; c++) sum += x[c];
     float total = 0;

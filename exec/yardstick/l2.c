@@ -1,5 +1,6 @@
-/* l2.c - the yardstick of the second-level cache: reads 4 MiB from a buffer that fits in half of it. One more reading
- * before brings the buffer back, which a step may have driven out. 40 to 120 us at 100 to 35 GB/s. */
+/* l2.c - the yardstick of the second-level cache: reads 4 MiB from a buffer that fits into half of
+ * it. One untimed reading first brings back the buffer, which a step may have evicted. 40 to 120 us
+ * at 100 to 35 GB/s. */
 #include "exec/yardstick/yardstick_kernel.h"
 
 enum { BYTES = 4 << 20 };

@@ -12,8 +12,8 @@ struct hp_sampler {
     hp_sampler_config c;
     hp_yardsticks *yard;
     hp_yard_budget budget; /* rank 0's */
-    int64_t next_step;     /* of the next burst; the same on all ranks */
-    int64_t sent_bytes;    /* by this rank, for the bursts */
+    int64_t next_step;     /* step after which the next burst comes; the same on all ranks */
+    int64_t sent_bytes;    /* sent by this rank in bursts */
 };
 
 hp_sampler *hp_sampler_open(const hp_sampler_config *config) {
@@ -73,7 +73,7 @@ static hp_status take_burst(hp_sampler *s, int64_t steps, bool last, double limi
     double order[] = {(double)burst.rounds, burst.messages};
     HP_TRY(hp_yard_line_up(&w, order, 2, err));
     const double t0_s =
-        elapsed_s(s); /* for the rank that ends its step last, the next step would wait as well */
+        elapsed_s(s); /* excludes the wait for the slowest rank, for which the next step would wait as well */
     burst = (hp_yard_burst){(int64_t)order[0], order[1] > 0};
     take_rounds(s, burst.rounds, iter);
     const double t1_s = elapsed_s(s);

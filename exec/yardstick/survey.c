@@ -1,4 +1,4 @@
-/* survey.c - keeps every sample, sums up over ranks at the end; see survey.h. */
+/* survey.c - keeps every sample and combines those of all ranks at the end; see survey.h. */
 #include "exec/yardstick/survey.h"
 #include "base/alloc.h"
 
@@ -96,7 +96,8 @@ static double mean(const sampled *s) {
     return s->n > 0 ? sum / (double)s->n : 0;
 }
 
-/* What the ranks have, summed: QUIET and MEAN of each yardstick, N likewise, and the availability last. */
+/* Figures of each yardstick, summed over ranks: QUIET, MEAN, N. The availability follows those
+ * of all yardsticks. */
 enum { QUIET, MEAN, N, FIGURES };
 
 static json_t *yardstick_of(const hp_yard_survey *s, hp_yardstick k, const double *sum, int ranks) {

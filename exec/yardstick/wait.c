@@ -16,7 +16,7 @@ static hp_status stalled(const hp_yard_waiter *w, const hp_suspect *suspect, hp_
         suspect->rank, suspect->iter + 1, hp_suspect_words(suspect), w->comm->rank, w->limit_s);
 }
 
-/* Without a board nobody is known to read, or to be silent. */
+/* Without a watch, nothing is known about what other ranks do. */
 static hp_waited judge(const hp_yard_waiter *w, double waited_s, hp_suspect *suspect) {
     if (w->watch) return hp_watch_wait(w->watch, waited_s, w->limit_s, suspect);
     return waited_s > w->limit_s ? HP_WAITED_STALLED : HP_WAITED_WAIT;

@@ -12,11 +12,11 @@
 static const hp_yard_kernel *const kernels[HP_YARD_KERNELS] = {
     [HP_YARD_ARITH] = &hp_yard_arith, [HP_YARD_L2] = &hp_yard_l2, [HP_YARD_DRAM] = &hp_yard_dram};
 
-/* Slices to rotate through where lines cannot be flushed: 64 MiB, more than the share of the last-level cache that a
- * process finds its data in after 128 samples and the steps between them. */
+/* Slices to rotate through where lines cannot be flushed: 64 MiB. A process cannot keep that much in its
+ * share of the last-level cache over 128 samples and the steps in between. */
 enum { SLICES = HP_FLUSH_WORKS ? 1 : 128, PAGE = 4096 };
 
-/* Half of the cache that this core sees; without knowledge the smallest of current processors. */
+/* Half of the cache that this core sees; if unknown, of the smallest among current processors. */
 static int64_t near_bytes(void) {
     static const int64_t SMALL_L2 = 256 << 10;
     hp_here here;
@@ -30,7 +30,7 @@ struct hp_yardsticks {
     hp_yard_buffers buffers;
 };
 
-/* Written, so that the pages are the process's own. */
+/* Writes to the memory, so that the pages are the process's own. */
 static unsigned char *allocate(int64_t bytes) {
     unsigned char *p = aligned_alloc(PAGE, (size_t)bytes);
     HP_ASSERT(p);

@@ -1,4 +1,4 @@
-/* yardstick_loops.c - chooses the yardsticks' instruction set: that of the kernels of training. */
+/* yardstick_loops.c - chooses the yardsticks' instruction set: that of the training kernels. */
 #include "exec/yardstick/yardstick_loops.h"
 
 #include "exec/device/kernels/kernels.h"

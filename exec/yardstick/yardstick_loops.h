@@ -1,5 +1,5 @@
-/* yardstick_loops.h - the inner loops of the yardsticks, compiled once per instruction set like the kernels that they stand for,
- * so that they share the processor's units, and its frequency, with what they are compared with. */
+/* yardstick_loops.h - the inner loops of the yardsticks, compiled once per instruction set like the kernels
+ * that they stand for. So they use the same units of the processor at the same frequency. */
 #ifndef HP_YARDSTICK_LOOPS_H
 #define HP_YARDSTICK_LOOPS_H
 
@@ -11,16 +11,16 @@ enum {
 
 typedef struct hp_yard_loops {
     const char *isa;
-    int32_t lanes; /* floats in a vector */
-    /* HP_YARD_CHAINS * rounds multiply-adds of vectors, in registers. */
+    int32_t lanes; /* floats per vector */
+    /* HP_YARD_CHAINS * rounds vector multiply-adds, in registers. */
     float (*multiply_add)(int64_t rounds);
-    /* Reads `bytes`, a multiple of 1 KiB on a 64-byte boundary, once and in order. */
+    /* Reads `bytes`, a multiple of 1 KiB aligned to 64 bytes, once and in order. */
     uint32_t (*read)(const void *data, int64_t bytes);
 } hp_yard_loops;
 
 extern const hp_yard_loops hp_yard_loops_base, hp_yard_loops_avx2, hp_yard_loops_avx512;
 
-/* Those of the instruction set that the network's kernels use here. */
+/* The loops of the instruction set that the network's kernels use here. */
 const hp_yard_loops *hp_yard_loops_pick(void);
 
 #endif
