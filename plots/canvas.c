@@ -1,4 +1,4 @@
-/* canvas.c - the temporary folder of a picture, its files, and copying the result out of it. */
+/* canvas.c - a picture's temporary folder and files, and copying the result out. */
 #include "plots/canvas.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIXELS_PER_LETTER = 8 }; /* of DejaVu Sans at 13 points, about */
+enum { PIXELS_PER_LETTER = 8 }; /* width of DejaVu Sans at 13 points, approximately */
 
 static const char *const terminals[] = {
     [HP_CANVAS_SVG] = "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,13' background '#ffffff'\n",
@@ -18,7 +18,7 @@ static const char *const terminals[] = {
     [HP_CANVAS_DUMB] = "set terminal dumb noenhanced size %d,%d\n",
 };
 
-/* Every script starts with it: text columns are values, markup is disabled, all kinds look alike. */
+/* Every script starts with this: text columns are values, markup is disabled, all kinds look alike. */
 static const char preamble[] = "set encoding utf8\n"
                                "set output 'out'\n"
                                "set datafile separator '\\t'\n"
@@ -117,14 +117,14 @@ void hp_canvas_number(hp_canvas *c, const char *name, double value) {
     fprintf(c->script, "%s = %.17g\n", name, value);
 }
 
-/* Bytes of the next line of a title: after a space or a comma where there is one. */
+/* Length in bytes of the next line of a title: up to a space or a comma if there is one. */
 static int line_length(const char *text, int columns) {
     const int most = columns < 255 ? columns : 255, all = (int)strlen(text);
     if (all <= most) return all;
     int n = most;
     while (n > 0 && text[n - 1] != ' ' && text[n - 1] != ',') n--;
     if (n == 0) n = most;
-    while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* not within a character */
+    while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* do not split a character */
     return n;
 }
 
@@ -155,7 +155,7 @@ hp_status hp_canvas_render(hp_canvas *c, const char *script, hp_error *err) {
     fputs("\nunset output\n", c->script);
     HP_TRY(close_script(c, err));
     return hp_canvas_run(c, "gnuplot", 60,
-                         err); /* a plot takes about a second; a minute means that something is wrong */
+                         err); /* a plot takes about a second; after a minute something is wrong */
 }
 
 static hp_status copy_out(const hp_canvas *c, FILE *to, hp_error *err) {

@@ -1,9 +1,9 @@
-/* canvas.h - one gnuplot picture under construction: a temporary folder with a script, data files and the
- * result.
+/* canvas.h - a gnuplot picture under construction: a temporary folder with a script, data
+ * files and the result.
  *
  * The script contains only compiled-in text and numbers. Other text goes into data files, from which gnuplot
- * reads it as string values: it is never parsed. gnuplot runs without a shell, without the user's start-up
- * files or environment, in that folder, under resource limits and a deadline. */
+ * reads it as string values: it is never parsed. gnuplot runs in that folder without a shell, without the
+ * user's start-up files or environment, under resource limits and a deadline. */
 #ifndef HP_CANVAS_H
 #define HP_CANVAS_H
 
@@ -14,15 +14,14 @@ typedef enum hp_canvas_format { HP_CANVAS_SVG, HP_CANVAS_PNG, HP_CANVAS_DUMB } h
 typedef struct hp_canvas {
     char dir[256];
     hp_canvas_format format;
-    int columns; /* characters of a title that fit beside each other */
+    int columns; /* characters of a title that fit on a line */
     FILE *script;
 } hp_canvas;
 
-/* Of a file's name. Errors: HP_EUSAGE: it ends neither in .svg nor in .png. */
+/* The format of a file's name. Errors: HP_EUSAGE (it ends neither in .svg nor in .png). */
 hp_status hp_canvas_format_of(const char *path, hp_canvas_format *format, hp_error *err);
 
-/* Pixels for pictures, characters for HP_CANVAS_DUMB. Errors: HP_ECREATE (no temporary folder; set
- * TMPDIR). */
+/* Size in pixels, for HP_CANVAS_DUMB in characters. Errors: HP_ECREATE (no temporary folder; set TMPDIR). */
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err);
 void hp_canvas_close(hp_canvas *c); /* removes the folder; safe on a zeroed canvas */
 
@@ -30,11 +29,11 @@ void hp_canvas_close(hp_canvas *c); /* removes the folder; safe on a zeroed canv
 hp_status hp_canvas_data(hp_canvas *c, const char *name, FILE **f, hp_error *err);
 /* Closes a data file. Errors: HP_EIO (disk full). */
 hp_status hp_canvas_data_end(FILE *f, hp_error *err);
-/* Writes one text cell of a data file: quoted, control characters, quotes and backslashes replaced. */
+/* Writes one text cell of a data file, quoted; replaces control characters, quotes and backslashes. */
 void hp_canvas_text(FILE *f, const char *text);
 /* Sets the script's variable `name`. */
 void hp_canvas_number(hp_canvas *c, const char *name, double value);
-/* Sets the picture's title, in as many lines as it needs: gnuplot drops what is wider than a terminal. */
+/* Sets the picture's title on as many lines as it needs, because gnuplot cuts off wider ones. */
 hp_status hp_canvas_title(hp_canvas *c, const char *text, hp_error *err);
 
 /* Appends `script` (compiled in) and runs gnuplot. Errors: HP_EUNAVAIL (no gnuplot, or it has no PNG),

@@ -1,5 +1,5 @@
 /* gnuplot.c - runs gnuplot in a sandbox: no shell, no start-up files, no environment, its own folder, limits
- * on time, memory and file size, a deadline; it is killed when hplan ends. */
+ * on time, memory and file size, a deadline. It is killed when hplan ends. */
 #define _GNU_SOURCE /* execvpe, pidfd_open */
 #include "plots/canvas.h"
 
@@ -49,7 +49,7 @@ static void exec_gnuplot(const hp_canvas *c, const char *program) {
     _exit(errno == ENOENT || errno == EACCES ? EXIT_NOT_FOUND : EXIT_NO_START);
 }
 
-/* Waits for the child, at most `limit_s`; *late if it had to be killed. */
+/* Waits for the child, at most `limit_s`; *late: it had to be killed. */
 static int wait_child(pid_t child, double limit_s, bool *late) {
     const int fd = pidfd_open(child, 0);
     struct pollfd p = {fd, POLLIN, 0};

@@ -1,5 +1,5 @@
-/* plot_balance.c - what ways of balancing have found after so many tries, and after so much time in what they tried: against
- * the best there is, the mean over all chains. */
+/* plot_balance.c - the result of each balancing method, relative to the best known, against tries and against
+ * time spent in tries: the mean over all chains. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static double at(const hp_plot_balance_step *s, bool tries) {
     return tries ? s->tries : s->spent;
 }
 
-/* The best after x tries, or after x steps of the best answer in time; NaN before the first. */
+/* The best result after x tries, or after time x in steps of the best result; NaN before the first. */
 static double found(const hp_plot_balance_line *l, int chain, bool tries, double x) {
     double ratio = NAN;
     for (int k = 0; k < l->n_step[chain]; k++)
@@ -36,7 +36,7 @@ static double found(const hp_plot_balance_line *l, int chain, bool tries, double
     return ratio;
 }
 
-/* Of the chains that it was tried on: once it has found something on all. */
+/* Mean over the chains on which it was tried; NaN until it has a result on all. */
 static double mean_found(const hp_plot_balance_line *l, int n, bool tries, double x) {
     double sum = 0;
     int counted = 0;

@@ -1,11 +1,11 @@
-/* plot_comm.c - measured times of collectives against their size, both logarithmic: a panel per operation and number of
- * ranks, a line per back end and algorithm, with the fastest marked. */
+/* plot_comm.c - measured times of collectives against their size, both logarithmic: a panel per operation and
+ * number of ranks, a line per back end and algorithm. The fastest are marked. */
 #include "plots/plots.h"
 
 #include <string.h>
 
 enum { PANELS = 9, PANELS_DUMB = 2, COLORS = 8 };
-/* Okabe and Ito 2008, as numbers: lines of one file can have several colours. */
+/* Colours of Okabe and Ito 2008, as numbers: lines in one file can have different colours. */
 static const long colors[COLORS] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
                                     0xE69F00, 0x56B4E9, 0x999999, 0x000000};
 
@@ -15,7 +15,7 @@ static const char script[] =
 #include "plan/collectives/collectives.def"
     "'\n"
     "line(p, i) = sprintf('line%d_%d', p, i)\n"
-    "set logscale xy\n" /* with base 2 gnuplot 5.4 puts a tick at 60 kiB and calls it that */
+    "set logscale xy\n" /* with base 2, gnuplot 5.4 puts a tick at 60 kiB and labels it so */
     "set xtics 1024, 16\n"
     "set format x '%.0b %BB'\n"
     "set format y '%.0s %cs'\n"
@@ -44,7 +44,7 @@ static const char script[] =
     "}\n"
     "unset multiplot\n";
 
-/* Not of no bytes and no time, which logarithms do not have. */
+/* Skips sizes and times of 0, which have no logarithm. */
 static void write_points(FILE *f, const hp_plot_comm_line *l, long color) {
     for (int k = 0; k < l->n; k++)
         if (l->bytes[k] > 0 && l->seconds[k] > 0)
@@ -90,14 +90,14 @@ static hp_status write_panel(hp_canvas *c, int panel, const hp_plot_comm_panel *
     return write_fastest(c, panel, p, err);
 }
 
-/* Has it a size that can be drawn? */
+/* Does it have a size that can be drawn? */
 static bool is_drawable(const hp_plot_comm_panel *p) {
     for (int i = 0; i < p->n_line; i++)
         if (p->line[i].n > 0 && p->line[i].bytes[p->line[i].n - 1] > 0) return true;
     return false;
 }
 
-/* Those first in which something crosses: of several lines. */
+/* Chooses panels, first those where lines cross. */
 static int choose_panels(const hp_plot_comm_panel *p, int n, int most,
                          const hp_plot_comm_panel *chosen[PANELS]) {
     int kept = 0;

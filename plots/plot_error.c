@@ -29,7 +29,7 @@ static const char script[] =
     "    for [i = 0:6] keyentry with points pt 7 ps 0.9 lc rgb word(phase_color, i + 1) title name(i)\n"
     "}\n";
 
-/* Seconds per task of the program: mean over its ranks of the medians; 0: not recorded. */
+/* Seconds per task of the program: the medians' mean over its ranks; 0: not recorded. */
 static double *task_seconds(hp_arena *arena, const hp_trace *t) {
     int64_t n = 0;
     const hp_trace_median *m = hp_trace_medians(arena, t, &n);
@@ -44,7 +44,7 @@ static hp_status write_tasks(hp_canvas *c, const hp_trace *t, const double *pred
     unsigned used = 0; /* bit i: phase i occurs and appears in the legend */
     HP_TRY(hp_canvas_data(c, "tasks", &f, err));
     for (int i = 0; i < t->n_task; i++) {
-        if (predicted[i] <= 0 || measured[i] <= 0) continue; /* cannot be shown on a logarithmic axis */
+        if (predicted[i] <= 0 || measured[i] <= 0) continue; /* cannot be drawn on a logarithmic axis */
         fprintf(f, "%.9g\t%.9g\t%d\n", measured[i], predicted[i], t->task[i].phase);
         used |= 1u << t->task[i].phase;
         *low = fmin(*low, fmin(predicted[i], measured[i]));

@@ -1,10 +1,10 @@
-/* plot_history.c - predicted against measured steps, one point per run of the history, logarithmic, with the interval of
- * the prediction; points on the diagonal were predicted exactly. */
+/* plot_history.c - predicted against measured steps: one point per run of the history, logarithmic, with the
+ * prediction's interval. Points on the diagonal were predicted exactly. */
 #include "plots/plots.h"
 
 #include <math.h>
 
-/* columns: measured, predicted, low, high, measured at equal speed (NaN: not known) */
+/* columns: measured, predicted, low, high, measured at equal speed (NaN: unknown) */
 static const char script[] =
     "set title picture_title noenhanced\n"
     "set logscale xy\n"

@@ -1,6 +1,6 @@
-/* plot_pareto.c - images/s against the memory of the fullest rank: one point per candidate, and the front of those two
- * and device hours, one colour per file. Of one number of devices the front is a line; of several its colour says the
- * device hours. */
+/* plot_pareto.c - images/s against the memory of the fullest rank: one point per candidate, and the front of
+ * these two and device hours, one colour per file. With one number of devices the front is a line; with
+ * several, its colour shows the device hours. */
 #include "plots/plots.h"
 
 #include "base/front.h"
@@ -10,10 +10,11 @@
 #include <string.h>
 
 enum {
-    MOST_NAMES = 12 /* strategies of a single file's front labelled, in the area the line never crosses */
+    MOST_NAMES = 12 /* strategies labelled if there is a single file, in the area that the
+                     * line never crosses */
 };
 
-/* Numbers beside the points of a short front, and what they are. */
+/* Numbers beside the points of a short front, and their legend. */
 #define NAMES                                                                                                \
     "n_name ? 'names' : front(0) using 1:2:(n_name ? sprintf('%d', $0 + 1) : '') with labels font ',9' "     \
     "offset -0.8, 0.6 notitle, \\\n"                                                                         \
@@ -116,7 +117,7 @@ static hp_status write_front(hp_canvas *c, int index, const char *name, const hp
     return hp_canvas_data_end(f, err);
 }
 
-/* Of a million images. */
+/* Device hours per million images. */
 static double hours_of(const hp_plot_candidate *c) {
     static const double HOUR_S = 3600;
     return 1e6 * c->gpus / c->images_per_s / HOUR_S;
@@ -150,7 +151,7 @@ typedef struct extent {
     double min_bytes, max_bytes, max_rate;
     int n_name;
     bool by_hours;
-    double min_hours, max_hours; /* of the front, where it has them */
+    double min_hours, max_hours; /* range on the front, if it has hours */
 } extent;
 
 static void extend(extent *e, const hp_plot_source *s) {

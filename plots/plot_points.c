@@ -1,5 +1,5 @@
-/* plot_points.c - measurements of others for the scaling plot, as a text: "source: TEXT", then devices and images/s of a point on
- * each line; # begins a comment line. */
+/* plot_points.c - other people's measurements for the scaling plot, as a text: "source: TEXT", then the
+ * devices and images/s of one point per line; # begins a comment line. */
 #include "plots/plots.h"
 
 #include "base/input.h"
@@ -11,7 +11,7 @@
 
 enum { MOST_POINTS = 1000, LINE = 1024 };
 
-/* Databases begin with these words (SQLite, "Database File Format"). */
+/* Database files begin with these words (SQLite, "Database File Format"). */
 static bool is_text(const char *path) {
     char head[16] = "";
     FILE *f = hp_input_fopen(path);

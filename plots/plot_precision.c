@@ -1,5 +1,5 @@
-/* plot_precision.c - the gain of lower precision: throughput, memory and latency of `hplan bench`'s series,
- * precisions side by side, in groups of one network at one image size. */
+/* plot_precision.c - the gain of lower precision: throughput, memory and latency of `hplan bench`'s series.
+ * Precisions are side by side, in groups of one network at one image size. */
 #include "plots/plots.h"
 #include "traces/trace_text.h"
 
@@ -28,8 +28,7 @@ static const char script[] =
     "format_memory = '%.1s %cB'\n"
     "format_single = '%.0s %cs'\n"
     "format_multi = '%.0s %cs'\n"
-    "panels = is_dumb ? 'rate memory' : 'rate memory single multi'\n" /* a terminal only has room for two
-                                                                         panels */
+    "panels = is_dumb ? 'rate memory' : 'rate memory single multi'\n" /* a terminal has room for two panels */
     "set style fill solid 1.0 noborder\n"
     "set style textbox opaque noborder margins 0.2, 0.2\n"
     "set boxwidth width\n"
@@ -72,10 +71,10 @@ typedef struct group { /* one network at one image size */
 
 typedef struct chart {
     int n_series, n_group;
-    const hp_bench_series **series; /* of all files */
+    const hp_bench_series **series; /* series of all files */
     group group[MOST_GROUPS];
-    int n_prec, prec[N_PRECISION]; /* those that occur, in the order of PRECISIONS */
-    int32_t rate_scenario;         /* of throughput and memory */
+    int n_prec, prec[N_PRECISION]; /* precisions that occur, in the order of PRECISIONS */
+    int32_t rate_scenario;         /* scenario of throughput and memory */
 } chart;
 
 static int precision_of(const char *name) {
@@ -94,7 +93,8 @@ static int group_of(const chart *c, const hp_bench_series *s) {
     return g;
 }
 
-/* The newest of that kind: a later file, or a later series of a file, replaces a repeated measurement. */
+/* The newest series of that kind: a later file, or a later series of a file, replaces an
+ * earlier measurement. */
 static const hp_bench_series *find_series(const chart *c, int g, int prec, int32_t scenario) {
     for (int i = c->n_series - 1; i >= 0; i--)
         if (group_of(c, c->series[i]) == g && precision_of(c->series[i]->prec) == prec &&
@@ -103,7 +103,7 @@ static const hp_bench_series *find_series(const chart *c, int g, int prec, int32
     return NULL;
 }
 
-/* Throughput is that of the offline scenario if measured, otherwise that of the largest batches. */
+/* The scenario for throughput: offline if measured, otherwise that of the largest batches. */
 static int32_t best_scenario(const chart *c) {
     int32_t best = HP_SINGLE_STREAM;
     for (int i = 0; i < c->n_series; i++)
@@ -164,7 +164,7 @@ static bar latency_bar(const hp_bench_series *s, const hp_bench_series *base) {
 
 typedef struct panel {
     const char *name;
-    int32_t scenario; /* HP_SCENARIOS: that of the throughput */
+    int32_t scenario; /* HP_SCENARIOS: the throughput's */
     bar (*make)(const hp_bench_series *s, const hp_bench_series *base);
 } panel;
 
@@ -230,7 +230,7 @@ static const char *size_text(hp_arena *arena, const hp_bench_series *s) {
                                     : hp_arena_printf(arena, "%dx%d", s->image_h, s->image_w);
 }
 
-/* The properties in which the groups differ; common ones are in the title. */
+/* Writes the properties in which groups differ; common ones are in the title. */
 static hp_status write_groups(hp_arena *arena, const chart *k, hp_canvas *c, hp_error *err) {
     FILE *f = NULL;
     size_t letters = 0;
@@ -246,7 +246,7 @@ static hp_status write_groups(hp_arena *arena, const chart *k, hp_canvas *c, hp_
         hp_canvas_text(f, hp_text_clean(arena, label));
         fputc('\n', f);
     }
-    static const size_t ONE_LINE = 54; /* characters below half the picture's width */
+    static const size_t ONE_LINE = 54; /* characters that fit into half the picture's width */
     hp_canvas_number(c, "long_labels", letters > ONE_LINE);
     return hp_canvas_data_end(f, err);
 }
@@ -261,7 +261,7 @@ static hp_status write_title(hp_arena *arena, const chart *k, hp_canvas *c, hp_e
     return hp_canvas_title(c, hp_text_clean(arena, text), err);
 }
 
-/* Slots of the precisions that occur: "0 5" are fp32 and int8. */
+/* Writes the slots of the precisions that occur: "0 5" are fp32 and int8. */
 static void write_precisions(const chart *k, hp_canvas *c) {
     fputs("prec_list = '", c->script);
     for (int i = 0; i < k->n_prec; i++) fprintf(c->script, " %d", k->prec[i]);

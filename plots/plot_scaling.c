@@ -1,5 +1,5 @@
-/* plot_scaling.c - images/s against the number of devices, one line per strategy that was swept, else the best of each
- * file; the ideal line from its first point; measured runs, and measurements of others, as points. */
+/* plot_scaling.c - images/s against the number of devices: one line per swept strategy, else the best of each
+ * file; the ideal line from its first point. Measured runs, and other people's measurements, are points. */
 #include "plots/plots.h"
 #include "traces/trace_text.h"
 
@@ -35,7 +35,7 @@ static const char script[] =
 
 typedef struct best {
     const hp_plot_candidate *c;
-    double measured; /* images/s of the run with this strategy; NaN */
+    double measured; /* images/s of the run with this strategy; NaN: none */
 } best;
 
 static int compare_gpus(const void *a, const void *b) {
@@ -43,7 +43,7 @@ static int compare_gpus(const void *a, const void *b) {
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
-/* images/s of the executed run if it ran this candidate; its batch is the candidate's. */
+/* images/s of the executed run if it ran this candidate, with the same batch. */
 static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate *c) {
     if (!s->has_exec || s->exec.n_iter == 0 || strcmp(s->exec.strategy, c->strategy) != 0) return NAN;
     hp_trace t = s->exec;
@@ -57,8 +57,8 @@ static bool is_of(const hp_plot_curve *curve, const hp_plot_candidate *c) {
     return !curve;
 }
 
-/* For every number of devices the candidate of a curve (NULL: of all) with the most images/s, with its measurement if
- * there is one. */
+/* For each number of devices, finds a curve's candidate (NULL: of all candidates) with the most images/s, and
+ * its measurement if there is one. */
 static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, const hp_plot_curve *curve, best *out) {
     int n = 0;
     for (int i = 0; i < s->n_candidate; i++) {
@@ -134,17 +134,17 @@ static void extend(extent *e, const best *first, const best *b) {
 
 /* --- files --- */
 
-/* What is drawn so far. */
+/* What has been drawn so far. */
 typedef struct drawing {
     hp_arena *arena;
     hp_canvas *c;
     int n_series, n_run, n_others;
-    bool alone; /* one file has curves */
+    bool alone; /* only one file has curves */
     const char *net;
     extent e;
 } drawing;
 
-/* A run beside plans gives points; runs alone are plans with their measurements. */
+/* A run next to plans is drawn as points; runs alone are drawn as plans with their measurements. */
 static bool gives_points(const hp_plot_source *s, int n, int i) {
     bool plans = false;
     for (int k = 0; k < n; k++) plans |= !s[k].has_exec && !s[k].n_point;

@@ -1,5 +1,5 @@
-/* plot_size.c - time of a step and memory against the size of a sample, one line per strategy: plans of one network at several
- * lengths of text or sides of an image. Where lines cross, another strategy is the better one. */
+/* plot_size.c - time of a step and memory against the size of a sample, one line per strategy: plans of one
+ * network for several lengths of text or image sizes. Where lines cross, the best strategy changes. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ typedef struct point {
     const hp_plot_candidate *c;
 } point;
 
-/* Of an image, the square's side that has as many pixels. */
+/* For an image: the side of the square with as many pixels. */
 static double size_of(const hp_plot_source *s) {
     return s->width == 1 ? s->height : sqrt((double)s->height * s->width);
 }
@@ -40,7 +40,7 @@ static int compare_sizes(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What all plans say of a strategy, by size. */
+/* Collects what all plans tell about a strategy, by size. */
 static int points_of(const hp_plot_source *s, int n, const char *strategy, point *out) {
     int k = 0;
     for (int i = 0; i < n; i++)
@@ -71,7 +71,7 @@ static hp_status write_series(hp_canvas *c, int index, const char *name, const p
     return hp_canvas_data_end(f, err);
 }
 
-/* The strategies of all plans, each once, as the first that has it ranks it; at most `most`. */
+/* The distinct strategies of all plans, in the order of their first occurrence; at most `most`. */
 static int strategies_of(const hp_plot_source *s, int n, const char **out, int most) {
     int k = 0;
     for (int i = 0; i < n; i++)

@@ -1,8 +1,8 @@
 /* plot_timeline.c - one step of every rank, coloured by phase, with the prediction above the measurement.
  *
- * Each rank is a row: compute on the upper half, transfers and reductions on the lower half; a thin line before one
- * of these is the wait until all that take part have begun. Spans of one phase that would touch in the picture are
- * drawn as one box, so that the file does not grow with the number of tasks. */
+ * Each rank is a row: compute in the upper half, transfers and reductions in the lower half. A thin line
+ * before one of these is the wait until all participants have begun. Spans of one phase that would touch in
+ * the picture are merged into one box, so that the file does not grow with the number of tasks. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static const char script[] =
     "    set key outside bottom center horizontal reverse Left samplen 1.5 width 2\n"
     "    if (!is_dumb) { set bmargin 6 }\n"
     "  }\n"
-    "  order = '7 0 1 2 3 4 5 6'\n" /* waits lie below what moves meanwhile */
+    "  order = '7 0 1 2 3 4 5 6'\n" /* waits are drawn below transfers */
     "  if (is_dumb) {\n"
     "    plot for [i in order] file.'.grid' using ($3 == int(i) ? $1 : NaN):2 with points pt letter(int(i)) "
     "title "
@@ -84,7 +84,7 @@ static int compare_boxes(const void *a, const void *b) {
     return (x->x0 > y->x0) - (x->x0 < y->x0);
 }
 
-/* Boxes of an iteration; spans less than `gap` apart are merged. Returns how many. */
+/* Makes the boxes of an iteration; merges spans less than `gap` apart. Returns their number. */
 static int64_t make_boxes(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it, double gap,
                           box **out) {
     const int64_t *met = hp_trace_met(arena, t, it);

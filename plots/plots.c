@@ -62,7 +62,7 @@ const hp_plot_kind hp_plot_kinds[] = {
     {.name = NULL},
 };
 
-/* Okabe and Ito 2008, distinguishable for the colour-blind. In the order of hp_phase. */
+/* Colours of Okabe and Ito 2008, distinguishable for the colour-blind, in the order of hp_phase. */
 const char hp_plot_phases[] = "phase_name = 'load pack forward backward optimizer transfer reduce'\n"
                               "phase_color = '#999999 #F0E442 #56B4E9 #E69F00 #009E73 #CC79A7 #D55E00'\n";
 _Static_assert(HP_PHASES == 7, "hp_plot_phases has a name and a colour for each phase");
@@ -113,7 +113,7 @@ static hp_status load_candidates(hp_arena *arena, hp_db *db, hp_plot_source *s, 
     return status;
 }
 
-/* Text of the file: each row a curve's name and one of its strategies, by curve. */
+/* Reads the file's curves: each row has a curve's name and one of its strategies, sorted by curve. */
 static hp_status load_curves(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
     static const char query[] =
         "SELECT c.key, e.value FROM meta m, json_each(m.value) c, json_each(c.value) e"
