@@ -1,9 +1,9 @@
-/* dlrm.c - embeddings by tables, perceptrons by samples. */
+/* dlrm.c - embeddings split by tables, perceptrons by samples. */
 #include "replays/replay_inside.h"
 
-enum { DENSE = 13 /* features that are numbers */, TASKS = 12 };
+enum { DENSE = 13 /* numeric features */, TASKS = 12 };
 
-/* Weights and biases of layers that follow each other. */
+/* Weights and biases of consecutive layers. */
 static int64_t perceptron(const int64_t *width, int n) {
     int64_t elems = 0;
     for (int i = 1; i < n; i++) elems += (width[i - 1] + 1) * width[i];
@@ -15,19 +15,19 @@ static int64_t bottom_elems(const hp_replay *r) {
     return perceptron(width, 4);
 }
 
-/* Of the embeddings and the bottom's output, every two are multiplied. */
+/* The top multiplies all pairs of the embeddings and the bottom's output. */
 static int64_t top_elems(const hp_replay *r) {
     const int64_t tables = r->value[HP_DLRM_TABLES],
                   width[] = {r->value[HP_DLRM_DIM] + (tables + 1) * tables / 2, 1024, 1024, 512, 256, 1};
     return perceptron(width, 6);
 }
 
-/* Tables of a rank; where they do not divide, some ranks have one less and send as much. */
+/* Tables per rank, rounded up: a rank with one less sends as much. */
 static int64_t tables_of(const hp_replay *r, int32_t ranks) {
     return (r->value[HP_DLRM_TABLES] + ranks - 1) / ranks;
 }
 
-/* What a rank looks up in a step: of its tables, for everybody. */
+/* Elements that a rank looks up in a step: from its tables, for all ranks. */
 static int64_t embedded(const hp_replay *r, int32_t ranks) {
     return ranks * r->value[HP_DLRM_BATCH] * tables_of(r, ranks) * r->value[HP_DLRM_DIM];
 }

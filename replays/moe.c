@@ -1,13 +1,13 @@
 /* moe.c - tokens go to their experts and come back, in both directions of every pair of blocks. */
 #include "replays/replay_inside.h"
 
-/* Elements of a pair that are no expert's: two attentions, one feed-forward layer of four times the width. */
+/* Elements of a pair outside the experts: two attentions, one feed-forward layer of four times the width. */
 static int64_t shared_elems(const hp_replay *r) {
     const int64_t h = r->value[HP_MOE_HIDDEN];
     return (4 + 4 + 8) * h * h;
 }
 
-/* What a rank's tokens are for all their experts: in equal parts for all of these. */
+/* Elements that a rank's tokens send to all their experts, in equal parts. */
 static int64_t routed(const hp_replay *r, int32_t ranks) {
     const int64_t elems = r->value[HP_MOE_TOKENS] * r->value[HP_MOE_HIDDEN] * r->value[HP_MOE_TOP];
     return (elems + ranks - 1) / ranks * ranks;
@@ -26,7 +26,7 @@ int replay_moe_tasks(const hp_replay *r) {
     return OF_A_PAIR * (int)r->value[HP_MOE_LAYERS] + 1;
 }
 
-/* Forward operations of a rank for one pair. */
+/* Forward operations per rank for one pair. */
 static replay_work shared_work(const hp_replay *r, double passes) {
     const double h = (double)r->value[HP_MOE_HIDDEN], n = (double)r->value[HP_MOE_TOKENS];
     return (replay_work){passes * (2 * (double)shared_elems(r) * n + 2 * 4 * n * n * h),

@@ -1,4 +1,4 @@
-/* replay.c - workloads as text, and what their tasks are made of. */
+/* replay.c - parses workloads and builds their programs. */
 #include "replays/replay.h"
 
 #include "base/text.h"
@@ -48,7 +48,7 @@ static hp_status no_key(const struct kind *k, const char *word, size_t length, h
                    (int)(length < 40 ? length : 40), word, all);
 }
 
-/* "batch=64": *word goes to what ends it. */
+/* Parses "batch=64"; *word moves to the character that ends it. */
 static hp_status parse_key(const struct kind *k, hp_replay *r, const char **word, hp_error *err) {
     const size_t length = strcspn(*word, ","), name = strcspn(*word, "=,");
     char value[32];
@@ -127,7 +127,7 @@ int replay_sum(replay_maker *m, int64_t elems, int after) {
     return hp_compose_task(m->program, m->role, &t);
 }
 
-/* Both on one queue, in one order, where one back end does both; else on two, of two communicators. */
+/* Puts both on one queue, in one order, if one back end does both; else on two, with two communicators. */
 static void add_queues(replay_maker *m, hp_program *p) {
     const int32_t *comm = m->way->comm;
     const hp_backend exchange = hp_comm_backend(comm[HP_TRAFFIC_ALL_TO_ALL], HP_TRAFFIC_ALL_TO_ALL,
