@@ -1,5 +1,5 @@
-/* test_shared.c - shared memory is the same memory in every process that opens it by its name, for as long as the name is
- * good; its pages are taken when they are reserved, and nothing of it lies in a file system. */
+/* test_shared.c - shared memory is the same memory in every process that opens it by its name, as long as the
+ * name is valid. Reserving takes its pages, and no file system contains it. */
 #include "exec/base/shared.h"
 
 #include <setjmp.h>
@@ -24,7 +24,8 @@ static unsigned char *new_memory(int64_t bytes, hp_memory_name *name) {
     return at;
 }
 
-/* The status with which another process ends that opens the memory and does something to it; -1: opening fails. */
+/* Another process opens the memory and calls `act`. Returns its exit status, 1000 + the signal that killed
+ * it, or -1: opening failed. */
 static int in_another_process(const hp_memory_name *name, bool writable, int (*act)(unsigned char *)) {
     void *at;
     int status;
@@ -47,7 +48,7 @@ static int writes_nines(unsigned char *at) {
     return 0;
 }
 
-/* A write that is not allowed, without a sanitizer's report. */
+/* A forbidden write, without a sanitizer's report. */
 static int dies_writing(unsigned char *at) {
     signal(SIGSEGV, SIG_DFL);
     return writes_nines(at);
@@ -79,7 +80,7 @@ static void the_memory_lives_as_long_as_a_mapping_of_it(void **state) {
     hp_shared_free(other);
 }
 
-/* The next memory has the descriptor of the one before, so the old name leads to it. */
+/* The next memory gets the previous descriptor, so the old name leads to it. */
 static void a_name_leads_to_no_other_memory(void **state) {
     (void)state;
     hp_memory_name old, name;
@@ -101,7 +102,7 @@ static int64_t taken_bytes(const hp_memory_name *name) {
     memcpy(number, name->bytes, sizeof number);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", number[0], number[1]);
     assert_int_equal(stat(path, &file), 0);
-    assert_int_equal(file.st_nlink, 0); /* no name in any folder */
+    assert_int_equal(file.st_nlink, 0); /* no folder has a name for it */
     return 512 * (int64_t)file.st_blocks;
 }
 

@@ -1,5 +1,5 @@
-/* test_check.c - ranks as threads check hplan's own collectives: none is wrong; and where a communicator spoils some elements
- * on their way, exactly these are counted. */
+/* test_check.c - ranks as threads check hplan's own collectives: no element is wrong; and if a communicator
+ * spoils some elements in transit, exactly these are counted. */
 #include "exec/bench/pattern.h"
 #include "exec/bench/turn.h"
 #include "tests/support/exec/thread_comm.h"
@@ -12,7 +12,8 @@
 
 enum { RANKS = 3, COUNT = 3 * 1000, SPOILT = 17 };
 
-/* Passes everything on; what a collective has delivered is changed in SPOILT places on the rank that spoils. */
+/* A communicator that passes everything on. On the spoiling rank it changes SPOILT elements of what a
+ * collective delivered. */
 typedef struct spoiling_comm {
     hp_comm base;
     hp_comm *inner;
@@ -106,7 +107,7 @@ static void own_collectives_deliver_what_they_must(void **state) {
     }
 }
 
-/* Of rank 1, which is the root. */
+/* Rank 1, the root, spoils. */
 static void exactly_the_elements_that_were_spoilt_are_counted(void **state) {
     (void)state;
     thread_rank rank[RANKS];

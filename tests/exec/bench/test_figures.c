@@ -23,7 +23,7 @@ static void percentiles_of_one_to_two_hundred(void **state) {
     near(f.max_s, 200);
 }
 
-/* Ranks that leave early and late: what an iteration took is their mean. */
+/* Ranks leave early and late: the time of an iteration is their mean. */
 static void the_time_is_the_median_of_means_over_ranks(void **state) {
     (void)state;
     const double sample[] = {1, 10, 2, 100, /* rank 0 */
@@ -33,12 +33,12 @@ static void the_time_is_the_median_of_means_over_ranks(void **state) {
     near(hp_bench_time(sample, 2, 4, 1, 3, false), 15);
 }
 
-/* Iterations back to back end with the last rank, whoever that is. */
+/* Iterations back to back end with the last rank, whichever that is. */
 static void the_time_is_the_median_of_last_ranks(void **state) {
     (void)state;
     const double sample[] = {1, 30, 2, 100, /* rank 0 */
                              3, 20, 4, 700 /* rank 1 */};
-    near(hp_bench_figures_of(sample, 2, 4, true).time_s, (4. + 30) / 2); /* 3, 30, 4, 700 */
+    near(hp_bench_figures_of(sample, 2, 4, true).time_s, (4. + 30) / 2); /* maxima 3, 30, 4, 700 */
     near(hp_bench_time(sample, 2, 4, 0, 1, true), 3);
     near(hp_bench_time(sample, 2, 4, 1, 3, true), 30);
 }

@@ -1,5 +1,5 @@
-/* test_pattern.c - what bench expects is what the collectives are defined to deliver, of every type and reduction; every
- * element that is changed is counted, and no other. */
+/* test_pattern.c - bench expects what the collectives are defined to deliver, for every type and reduction.
+ * Every changed element is counted, and no other. */
 #include "exec/bench/pattern.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_RANKS = 9, COUNT = 9 * 8 * 7 * 5 /* a multiple of every number of ranks here */ };
+enum { MOST_RANKS = 9, COUNT = 9 * 8 * 7 * 5 /* a multiple of every number of ranks used here */ };
 
 static const int RANKS[] = {2, 3, 5, 8, 9};
 enum { N_RANKS = sizeof RANKS / sizeof *RANKS };
@@ -44,7 +44,7 @@ static hp_bench_case of_rank(hp_bench_case c, int rank) {
     return c;
 }
 
-/* All contributions added up, into `to`. */
+/* Sums all contributions into `to`. */
 static void reduce_all(const hp_bench_case *c, const world *w, unsigned char *to) {
     const size_t bytes = (size_t)(c->count * hp_dtype_bytes(c->dtype));
     memcpy(to, w->source[0], bytes);
@@ -52,13 +52,14 @@ static void reduce_all(const hp_bench_case *c, const world *w, unsigned char *to
     if (c->reduction == HP_REDUCE_AVG) hp_reduce_divide(c->dtype, to, c->count, c->ranks);
 }
 
-/* Block `block` of what `from` has in its source, which begins with its block `first`, to its place `at` with `to`. */
+/* Copies block `block` from the source of rank `from`, which starts with block `first`, to block `at` of the
+ * data of rank `to`. */
 static void move(const hp_bench_case *c, const world *w, int from, int first, int block, int to, int at) {
     const int64_t bytes = c->count / c->ranks * hp_dtype_bytes(c->dtype);
     memcpy(w->data[to] + at * bytes, w->source[from] + (block - first) * bytes, (size_t)bytes);
 }
 
-/* The collective by its definition (plan/collectives/collectives.def), one block after another. */
+/* The collective by its definition (plan/collectives/collectives.def), block by block. */
 static void perform(const hp_bench_case *c, const world *w) {
     for (int me = 0; me < c->ranks; me++)
         for (int b = 0; b < c->ranks; b++) switch (c->what) {
@@ -102,7 +103,7 @@ static void fill_and_perform(const hp_bench_case *c, const world *w) {
     perform(c, w);
 }
 
-/* Calls `law` for every operation, type, reduction and some numbers of ranks. */
+/* Calls `law` for every operation, type, reduction and several numbers of ranks. */
 static void for_all(void (*law)(const hp_bench_case *c, const world *w)) {
     world w = new_world();
     const bool all =
@@ -137,7 +138,7 @@ static void what_a_collective_is_defined_to_deliver_is_right(void **state) {
     for_all(is_right);
 }
 
-/* Changes one bit each of k different elements that a rank holds at the end. */
+/* Changes one bit in each of k different elements that a rank holds at the end. */
 static void counts_changes(const hp_bench_case *c, const world *w) {
     const int size = hp_dtype_bytes(c->dtype),
               me =
@@ -159,7 +160,7 @@ static void every_changed_element_is_counted(void **state) {
     for_all(counts_changes);
 }
 
-/* Nothing happened: what a rank did not have before must be wrong. */
+/* Nothing was sent: whatever a rank did not have before must count as wrong. */
 static void misses_what_did_not_come(const hp_bench_case *c, const world *w) {
     for (int r = 0; r < c->ranks; r++) {
         const hp_bench_case mine = of_rank(*c, r);
@@ -205,7 +206,7 @@ static void ranks_contribute_different_values(void **state) {
             for (int b = 0; b < a; b++) assert_true(hp_bench_value(&c, a, i) != hp_bench_value(&c, b, i));
 }
 
-/* 2^8 of bfloat16 is the narrowest. */
+/* bfloat16 is the tightest: exact up to 2^8. */
 static void sums_of_128_ranks_are_exact(void **state) {
     (void)state;
     for (int t = 0; t < HP_DTYPES; t++) {
@@ -222,7 +223,7 @@ static void sums_of_128_ranks_are_exact(void **state) {
     }
 }
 
-/* Bytes of the whole: equal parts where members have places of their own, at least an element each. */
+/* Bytes of the whole: equal blocks of at least one element where members have blocks of their own. */
 static void sizes_are_multiples_of_the_parts(void **state) {
     (void)state;
     assert_int_equal(hp_bench_count(HP_COLLECTIVE_ALLREDUCE, 8, 4, 3), 2);

@@ -1,5 +1,6 @@
-/* test_collectives.c - every collective of every back end does what plan/collectives says, by the laws of comm_law.h: of
- * ranks as threads, and of real ranks of MPI, for which this program starts itself under mpirun. */
+/* test_collectives.c - every collective of every back end does what plan/collectives defines, by the
+ * laws of comm_law.h: on ranks as threads, and on real MPI ranks, for which this program starts
+ * itself under mpirun. */
 #include "base/clock.h"
 #include "tests/support/exec/collective_case.h"
 #include "tests/support/exec/comm_law.h"
@@ -25,7 +26,7 @@ static hp_status laws(hp_comm *comm, uint32_t backends, uint64_t seed, hp_error 
         if (backends >> b & 1) s = comm_law_sweep(comm, &room, b, 1, seed, err);
     for (uint64_t k = 0; k < 4 && s == HP_OK; k++)
         s = comm_law_collectives(comm, &room, backends, seed + 1 + k, err);
-    if (s == HP_OK && shares) comm->ops->close(comm); /* it reads the room */
+    if (s == HP_OK && shares) comm->ops->close(comm); /* closed first: it reads the room */
     comm_room_free(&room);
     return s;
 }

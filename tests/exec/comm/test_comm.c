@@ -1,5 +1,5 @@
-/* test_comm.c - the law of comm_law.h holds for one process alone, ranks as threads (the communicator
- * that the other laws trust), and real ranks of MPI, for which this program starts itself under mpirun. */
+/* test_comm.c - the law of comm_law.h holds for a single process, for ranks as threads (the communicator that
+ * the other laws trust), and for real MPI ranks, for which this program starts itself under mpirun. */
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/exec/thread_comm.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,5 +1,5 @@
-/* test_notes.c - a queue of notes is a queue: whatever is put arrives once, whole and in order, and it holds as many
- * as it has slots. */
+/* test_notes.c - a queue of notes is a queue: whatever is put arrives once, complete and in order, and it
+ * holds as many notes as it has slots. */
 #include "exec/comm/notes.h"
 
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void it_holds_as_many_notes_as_it_has_slots(void **state) {
     int64_t put = 0, got = 0;
     srand(1);
     for (int turn = 0; turn < 20000; turn++) {
-        if (rand() % 100 < 50 + 45 * ((turn / 500) % 2 ? 1 : -1)) { /* now fuller, now emptier */
+        if (rand() % 100 < 50 + 45 * ((turn / 500) % 2 ? 1 : -1)) { /* alternately fuller and emptier */
             note = nth(put);
             const bool room = put - got < HP_NOTE_SLOTS;
             assert_int_equal(hp_note_put(&out, &note), room);

@@ -1,5 +1,5 @@
-/* test_segments.c - a rank that is killed leaves no file that it shared with others of its node, and takes none away that another still has
- * mapped. The files are this test's, named as Open MPI's. */
+/* test_segments.c - a killed rank leaves none of the files that it shared with others of its node, and
+ * removes none that another still maps. The files are this test's, named like Open MPI's. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,9 +20,9 @@
 #include "exec/comm/segments.h"
 #include "base/clock.h"
 
-enum { BYTES = 4096, HANGS_S = 120 /* nothing here takes so long on a busy machine */ };
+enum { BYTES = 4096, HANGS_S = 120 /* nothing here takes so long even on a busy machine */ };
 
-/* Rank `k`'s, of a job that is this process's. */
+/* Name of rank `k`'s file, in a job named after this process. */
 static const char *segment(int k) {
     static char path[2][128];
     snprintf(path[k % 2], sizeof path[0], "/dev/shm/vader_segment.a.host.%u.%x0001.%d", (unsigned)geteuid(),
@@ -42,7 +42,7 @@ static void map(const char *path) {
     close(fd);
 }
 
-/* A rank that has mapped its file, and said so; until it is killed. */
+/* Starts a rank that maps its file, reports that, and runs until it is killed. */
 static pid_t start_rank(int k, bool first) {
     int said[2];
     char yes;
@@ -83,7 +83,7 @@ static void nothing_is_left_of_ranks_that_are_killed(void **state) {
     assert_true(exists(0) && exists(1));
     end_rank(second);
     pause_s(0.3);
-    assert_true(exists(1)); /* nobody looks before the first has ended */
+    assert_true(exists(1)); /* nobody looks before the first rank has ended */
     end_rank(first);
     assert_true(vanishes(0));
     assert_true(vanishes(1));

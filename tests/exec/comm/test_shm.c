@@ -1,6 +1,6 @@
-/* test_shm.c - the law of comm_law.h holds for messages that ranks copy out of each other's memory, and for collectives
- * made of them: as threads, as real ranks of MPI, with data in that memory and elsewhere, and where some pairs cannot
- * reach each other. They count as many bytes as over MPI. */
+/* test_shm.c - the law of comm_law.h holds for messages that ranks copy out of each other's memory, and for
+ * collectives made of them. Ranks are threads or real MPI ranks; data is in that memory or elsewhere; some
+ * pairs cannot reach each other. They count as many bytes as over MPI. */
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/exec/thread_comm.h"
 #include "tests/support/plan/law_cases.h"
@@ -17,7 +17,7 @@ enum { MAX_RANKS = 64 };
 
 static _Thread_local uint64_t opened; /* by this rank so far */
 
-/* Every third time, counted from a place of its own, so that often one of a pair can and the other cannot. */
+/* Every third open fails. Ranks start counting at different values, so often only one of a pair fails. */
 static hp_status open_or_not(const hp_memory *m, const hp_memory_name *name, void **at, hp_error *err) {
     if (++opened % 3 == 0) return hp_fail(err, HP_EUNAVAIL, "out of reach");
     return hp_memory_shared.peers->open(m, name, at, err);
@@ -47,7 +47,7 @@ static comm_room room_of(const shm_case *what) {
     return room;
 }
 
-/* `sent`: by messages to each rank. Collectives send as well, some of it out of other memory. */
+/* `sent`: bytes sent to each rank by messages. Collectives send as well, some of it from other memory. */
 static hp_status check_bytes(const hp_comm *comm, const shm_case *what, const int64_t *sent, hp_error *err) {
     int64_t all = 0, direct = comm->direct_bytes;
     for (int r = 0; r < comm->size; r++) all += sent[r];
@@ -57,14 +57,14 @@ static hp_status check_bytes(const hp_comm *comm, const shm_case *what, const in
                    comm->rank, (long long)direct, (long long)all);
 }
 
-/* Puts messages through shared memory below collectives. */
+/* Routes messages below collectives through shared memory. */
 static hp_status share_memory(hp_comm *own, const comm_room *room, hp_error *err) {
     hp_comm **messages = hp_comm_own_inner(own);
     opened = (uint64_t)own->rank;
     return hp_comm_peer(*messages, &room->memory, room->at, room->bytes, messages, err);
 }
 
-/* The law over `inner`, wrapped; closes it. */
+/* Checks the law over `inner`, wrapped; closes it. */
 static hp_status shm_law(hp_comm *inner, const shm_case *what, int64_t *direct, hp_error *err) {
     int64_t sent[MAX_RANKS] = {0};
     hp_comm *comm = hp_comm_own(inner);
@@ -97,7 +97,7 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
-/* Bytes that went straight. */
+/* Returns the bytes that went directly. */
 static int64_t threads_obey(int n, const shm_case *what) {
     thread_rank rank[MAX_RANKS];
     thread_world *world = thread_world_new(n);
@@ -130,7 +130,7 @@ static void threads_keep_messages_in_order(void **state) {
 
 /* --- more messages than a queue has notes --- */
 
-/* Every other one is short enough to come with its note. */
+/* Every other message is short enough to come with its note. */
 enum { MANY = 300, WORDS = 12, TAG = 5 };
 
 static int words_of(int i) {
@@ -153,7 +153,7 @@ static hp_status start_many(hp_comm *comm, int32_t *value, int *handle, hp_error
     return HP_OK;
 }
 
-/* The sender polls its last message first, the receiver starts when all are sent that can be. */
+/* The sender polls its last message first; the receiver starts once the sender has sent all it can. */
 static hp_status play_many(hp_comm *comm, int32_t *value, hp_error *err) {
     int handle[MANY];
     double all[2];
@@ -201,7 +201,7 @@ static void more_messages_than_notes_have_room_arrive_in_order(void **state) {
     assert_int_equal(rank[0].direct, words * (int)sizeof(int32_t));
 }
 
-/* --- real ranks: first over MPI alone, then straight, with the same messages --- */
+/* --- real ranks: first over MPI only, then directly, with the same messages --- */
 
 static hp_status same_bytes(hp_comm *comm, const shm_case *what, const comm_room *room, hp_error *err) {
     int64_t sent[MAX_RANKS] = {0};

@@ -1,6 +1,6 @@
-/* test_convt.c - transposed convolution and padding: the transposed is the adjoint of the convolution
- * with the same weights, each pass is the adjoint of the other, and parts of the output add up to the whole,
- * on the reference device and on the fast one. */
+/* test_convt.c - transposed convolution and padding, on the reference device and on the fast one. A
+ * transposed convolution is the adjoint of the convolution with the same weights, each pass is the adjoint of
+ * the other, and parts of the output add up to the whole. */
 #include "tests/support/exec/draw_layer.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -36,7 +36,7 @@ static draw turned_round(const draw *d) {
     return conv;
 }
 
-/* (O, I, kh, kw) of the one are (I, O, kh, kw) of the other, in the same order. */
+/* (O, I, kh, kw) of one layer are (I, O, kh, kw) of the other, in the same order. */
 static void transposed_is_the_adjoint_convolution(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(40); round++) {
@@ -104,7 +104,7 @@ static void padding_keeps_the_map_and_adds_zeros(void **state) {
     }
 }
 
-/* <Ax, dy> = <x, A'dy> = <w, dw>: the last for the weights, of which the output is linear too. */
+/* <Ax, dy> = <x, A'dy> = <w, dw>: the last because the output is also linear in the weights. */
 static void passes_are_adjoint(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(60); round++) {
@@ -131,7 +131,7 @@ static void passes_are_adjoint(void **state) {
 
 /* --- the fast device --- */
 
-/* Values are whole numbers, so that no rounding hides a wrong index: all sums are exact in float32. */
+/* Values are integers, so that all sums are exact in float32 and no rounding hides a wrong index. */
 static void fill_whole(rig *r) {
     fill(r, -3, 3);
     for (int32_t b = 0; b < r->role.n_buffer; b++) {
@@ -170,7 +170,7 @@ static void whole_numbers_are_exact(void **state) {
     }
 }
 
-/* n products of at most 1 in float32, any order: n^2 eps. */
+/* n products of at most 1 in float32, in any order: n^2 eps. */
 static void fast_matches_the_reference(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(60); round++) {
@@ -235,7 +235,7 @@ static void check_sum(const rig *whole, int32_t buffer, const double *sum, int64
                      rig_get(whole, buffer, i));
 }
 
-/* Whole numbers: all sums are exact. */
+/* Integers: all sums are exact. */
 static void parts_add_up_to_the_whole(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(60); round++) {

@@ -1,4 +1,4 @@
-/* test_erfc.c - float32's exp and erfc, and the GELU that they make, beside the C library's in float64. */
+/* test_erfc.c - float32's exp and erfc, and GELU made of them, against the C library's in float64. */
 #include "exec/device/device_act.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { STEPS = 200000 };
 
-/* Rounding of the exponent, which is as large as x or z^2, is relative. */
+/* Relative error: rounding of the exponent, which is as large as x or z^2. */
 static void exp_is_within_rounding(void **state) {
     (void)state;
     for (int i = 0; i <= STEPS; i++) {
@@ -33,7 +33,7 @@ static void erfc_is_within_its_bound(void **state) {
     assert_true(isnan(hp_erfc_f32(NAN)));
 }
 
-/* As far from it as the C library's float32 is: some roundings of x. */
+/* As accurate as the C library's float32 version: a few roundings of x. */
 static void gelu_is_that_of_float64(void **state) {
     (void)state;
     for (int i = -STEPS; i <= STEPS; i++) {

@@ -1,5 +1,5 @@
-/* test_loss.c - softmax cross-entropy of rows or of maps, on every device: against the formula written
- * out, over any split of the map, and what the optimiser makes of pixels that have no label. */
+/* test_loss.c - softmax cross-entropy of rows or maps, on every device: against the written-out formula, over
+ * any split of the map, and the optimiser's handling of pixels without a label. */
 #include "tests/support/exec/draw_layer.h"
 
 enum { CPU, REF, DEVICES };
@@ -10,8 +10,7 @@ static const struct {
 } sizes[] = {{5, 1, 1, 10}, {1, 1, 1, 2}, {2, 7, 5, 2}, {1, 16, 16, 3}, {3, 1, 9, 19}, {2, 4, 3, 300}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* A 1x1 convolution that ends in logits (n, h, w, classes); `out`: the part of them that is here, NULL: all.
- */
+/* A 1x1 convolution that ends in logits (n, h, w, classes); `out`: the part that is here, NULL: all. */
 static rig *logits_rig(int device, int size, const hp_box *out) {
     const hp_layer layer = {.op = HP_CONV,
                             .n_in = 1,
@@ -38,14 +37,14 @@ static double logit_at(int64_t i) {
     return (double)(float)(8 * hp_rng_uniform(5, 1, (uint64_t)i) - 4);
 }
 
-/* A third of the rows has no label, said in either way. */
+/* A third of the rows has no label, marked in either way. */
 static int32_t label_at(int64_t row, int classes) {
     const uint64_t k = hp_rng_below(6, 1, (uint64_t)row, 6);
     if (k < 2 && classes < 256) return k ? 255 : -1;
     return k < 2 ? -1 : (int32_t)hp_rng_below(6, 2, (uint64_t)row, (uint64_t)classes);
 }
 
-/* Logits and labels of the rig's part: functions of where they are in the whole. */
+/* Logits and labels of the rig's part, as functions of their positions in the whole. */
 static void put_rows(rig *r) {
     const hp_box *b = &r->boxes.out;
     const hp_tensor *t = &r->tensor[1];
@@ -60,7 +59,7 @@ static void put_rows(rig *r) {
             }
 }
 
-/* One row by the textbook: loss, and the softmax into p. */
+/* One row by the textbook: returns the loss, and the softmax in p. */
 static double textbook(const rig *r, int64_t row, int label, double *p) {
     const int classes = r->tensor[1].c;
     double sum = 0;
@@ -125,7 +124,7 @@ static int64_t row_of(const rig *whole, int n, int y, int x) {
     return ((int64_t)n * whole->tensor[1].h + y) * whole->tensor[1].w + x;
 }
 
-/* The part's gradient is the whole's, bit for bit; adds its metrics up. */
+/* The part's gradient equals the whole's bit for bit; adds up its metrics. */
 static void check_part(int device, int size, const rig *whole, const hp_box *box, double *metric) {
     rig *r = logits_rig(device, size, box);
     const int classes = sizes[size].classes;
@@ -184,19 +183,19 @@ static void check_update(int device, int size, double counted, double factor) {
     rig_free(r);
 }
 
-/* A map's mean is over the pixels that have a label; a classifier's over all samples. */
+/* A map's mean is over pixels with a label; a classifier's over all samples. */
 static void the_optimiser_makes_means_over_labelled_pixels(void **state) {
     (void)state;
     for (int device = 0; device < DEVICES; device++) {
         check_update(device, 2, 2 * 7 * 5, 1);
         check_update(device, 2, 10, 7);
         check_update(device, 3, 160, 1.6);
-        check_update(device, 3, 0, 1); /* nothing has one: gradients are zero, and stay so */
+        check_update(device, 3, 0, 1); /* no labels: gradients are zero, and stay so */
         check_update(device, 0, 2, 1);
     }
 }
 
-/* exp(1e4) is infinite: the largest logit must come off first. */
+/* exp(1e4) is infinite, so the largest logit must be subtracted first. */
 static void large_logits_give_finite_losses(void **state) {
     (void)state;
     for (int device = 0; device < DEVICES; device++) {

@@ -1,5 +1,5 @@
-/* test_move.c - copy and zero tasks on both devices: what is copied is exactly where two boxes
- * meet, and copying is the adjoint of adding back. */
+/* test_move.c - copy and zero tasks on both devices: exactly the intersection of two boxes is copied, and
+ * copying is the adjoint of adding back. */
 #include "exec/device/device.h"
 #include "base/rng.h"
 
@@ -31,7 +31,7 @@ static int below(uint64_t round, uint64_t *c, int n) {
     return (int)hp_rng_below(41, round, (*c)++, (uint64_t)n);
 }
 
-/* Ranges that are whole, one element, or anything between, so that runs of every kind occur. */
+/* Ranges are whole, one element, or anything in between, so that runs of every kind occur. */
 static hp_box draw_box(uint64_t round, uint64_t *c, const int32_t whole[HP_AXES]) {
     hp_box b;
     for (int a = 0; a < HP_AXES; a++) {
@@ -117,7 +117,7 @@ static int64_t elems(const fixture *f, int buffer) {
     return hp_box_elems(&f->buffer[buffer].box);
 }
 
-/* Small whole numbers: sums of them are exact in every type. */
+/* Small integers: sums of them are exact in every type. */
 static void fill(fixture *f, int buffer, uint64_t stream) {
     for (int64_t i = 0; i < elems(f, buffer); i++)
         set(f, buffer, i, (double)hp_rng_below(42, stream, (uint64_t)i, 17) - 8);
@@ -130,7 +130,7 @@ static void coordinates(const hp_box *b, int64_t i, int32_t at[HP_AXES]) {
     }
 }
 
-/* Element of the box at those coordinates, -1 outside. */
+/* Index of the box's element at those coordinates, -1 outside. */
 static int64_t element_at(const hp_box *b, const int32_t at[HP_AXES]) {
     int64_t e = 0;
     for (int a = 0; a < HP_AXES; a++) {
@@ -200,7 +200,7 @@ static void adding_back_is_the_adjoint_of_copying(void **state) {
     over_boxes(check_adjoint);
 }
 
-/* Labels are copied too. */
+/* Labels are copied as well. */
 static void whole_numbers_are_copied(void **state) {
     (void)state;
     const hp_box from = {{0, 2, 0, 0}, {2, 6, 7, 1}}, to = {{1, 0, 3, 0}, {2, 9, 5, 1}};

@@ -1,6 +1,6 @@
-/* test_norm.c - batch norm whose statistics several ranks share: parts with redundant rows and
- * columns around what they own, their sums added up between the tasks, equal the layer computed whole; and
- * running statistics that do not depend on who computed which group. */
+/* test_norm.c - batch norm with statistics shared by several ranks. Parts with redundant rows and columns
+ * around their own, with sums added up between the tasks, equal the layer computed whole. Running statistics
+ * do not depend on who computed which group. */
 #include "exec/device/device_bind.h"
 #include "tests/support/exec/split_layer.h"
 #include "tests/support/plan/law_cases.h"
@@ -17,14 +17,14 @@ static void widen(const draw *d, uint64_t round, uint64_t *c, int axis, int n, h
     b->hi[axis] = b->hi[axis] + behind < n ? b->hi[axis] + behind : n;
 }
 
-/* The gradient that residual (or, without one, data) gradients may take the place of. */
+/* Lets the residual gradient, or without one the data gradient, overwrite dy. */
 static void make_in_place(rig *r) {
     const int n = r->layer[1].n_in, gradient = n > 1 ? 1 : 0;
     r->operand[r->task[RIG_BWD_SHARED].operand + 3 + n + gradient] = r->dx[gradient] = r->dy;
 }
 
-/* Parts of `whole`; every part has a gradient of its own for its redundant pixels, and the whole's is their
- * sum: what comes back from the parts that read them. */
+/* Builds parts of `whole`. Each part has its own gradient for its redundant pixels; the whole's is the sum of
+ * all, which is what the parts that read those pixels return. */
 static void build_parts(const hp_device_ops *ops, const draw *d, uint64_t round, rig *whole, parts *p) {
     split s;
     uint64_t c = 2000;
@@ -75,7 +75,7 @@ static void near(double is, double should, double bound, const char *what) {
     if (fabs(is - should) > bound) fail_msg("%s: %.17g, should be %.17g +- %.3g", what, is, should, bound);
 }
 
-/* As tests/exec/device/test_own.c derives it, for this device's precision. */
+/* The bound of tests/exec/device/test_own.c, for this device's precision. */
 static double norm_bound(const rig *exact, const draw *d, double precision) {
     double inverse = 1;
     for (int c = 0; c < d->out.c; c++) inverse = fmax(inverse, rig_get(exact, exact->save, d->out.c + c));
@@ -137,7 +137,8 @@ static void check_shared(const hp_device_ops *ops, const draw *d, uint64_t round
     run_parts(&p, RIG_BSTATS);
     reduce_parts(&p, d->out.c);
     run_parts(&p, RIG_BWD_SHARED);
-    if (far_from_kinks(whole, bound)) check_backward(&p, whole, before, bound); /* else masks may differ */
+    /* otherwise masks may differ */
+    if (far_from_kinks(whole, bound)) check_backward(&p, whole, before, bound);
     for (int k = 0; k < p.n; k++) rig_free(p.part[k]);
     rig_free(whole);
 }
@@ -152,7 +153,7 @@ static void parts_that_share_statistics_equal_the_whole(void **state) {
     }
 }
 
-/* As the whole's variance does, though no rank knows a value to shift by. */
+/* As accurate as the whole's variance, although no rank knows a value to shift by. */
 static void shared_variance_survives_a_large_mean(void **state) {
     (void)state;
     draw d = {.layer = {.op = HP_BN, .n_in = 1, .eps = 1e-5, .momentum = 0.1},
@@ -167,7 +168,7 @@ static void shared_variance_survives_a_large_mean(void **state) {
         const int shared[] = {RIG_STATS, RIG_FWD_SHARED}, alone[] = {RIG_FWD, RIG_FWD};
         for (int t = 0; t < 2; t++) assert_int_equal(rig_run(both[k], k ? alone[t] : shared[t]), HP_OK);
     }
-    for (int c = 0; c < 5; c++) { /* x itself holds 1000 to 6e-5, the deviation is 0.6 */
+    for (int c = 0; c < 5; c++) { /* x itself represents 1000 to 6e-5; the deviation is 0.6 */
         const double a = rig_get(both[0], both[0]->save, 5 + c), b = rig_get(both[1], both[1]->save, 5 + c);
         assert_true(fabs(a - b) < 4 * eps() * b);
     }
@@ -183,7 +184,7 @@ static double statistic_of(int group) {
     return 1 + 0.5 * group * group;
 }
 
-/* What rank `turn` of `turns` within replica `r` makes of `start`: it computes every turns-th group. */
+/* Share of `start` after rank `turn` of `turns` within replica `r`, which computes every turns-th group. */
 static double share_of(int r, int turn, int turns, int bn, double start) {
     const hp_layer layer = {.op = HP_BN, .momentum = 0.1};
     const hp_step step = {.replica = r};
@@ -203,7 +204,7 @@ static double share_of(int r, int turn, int turns, int bn, double start) {
     return value;
 }
 
-/* torch's rule, group after group. */
+/* torch's rule, group by group. */
 static double in_order(double start, int groups) {
     for (int m = 0; m < groups; m++) start = 0.9 * start + 0.1 * statistic_of(m);
     return start;
@@ -220,7 +221,7 @@ static void shares_add_up_to_all_groups_in_order(void **state) {
     }
 }
 
-/* Statistics of all replicas together: each replica's running ones are the true ones. */
+/* Statistics over all replicas: each replica's running ones are the true ones. */
 static void shared_groups_are_applied_once(void **state) {
     (void)state;
     for (int turns = 1; turns <= 3; turns++)

@@ -1,11 +1,10 @@
-/* test_own.c - the fast device's own kernels (batch norm, pooling, elementwise, loss, optimiser)
- * against the reference, over drawn shapes, within bounds that follow from float32 arithmetic; in place where
- * plans do so. */
+/* test_own.c - the fast device's own kernels (batch norm, pooling, elementwise, loss, optimiser) against the
+ * reference, over drawn shapes, within bounds of float32 arithmetic; in place where plans do so. */
 #include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_layer.h"
 #include "tests/support/plan/law_cases.h"
 
-/* Both devices on the same layer and numbers. */
+/* Both devices on the same layer and data. */
 typedef struct duo {
     rig *fast, *exact;
 } duo;
@@ -29,9 +28,9 @@ static void duo_free(duo p) {
 
 /* --- batch norm --- */
 
-/* Sums over blocks of 64 rows in float32 lose 64 eps of their terms, relative to the largest, not to the
- * result: |x| <= 2 enters squared, and 1/std multiplies; the gradient's sums the same. Few rows can have a
- * tiny variance. */
+/* Sums over blocks of 64 rows in float32 lose 64 eps of their terms, relative to the largest term, not the
+ * result. |x| <= 2 enters squared, and 1/std multiplies; likewise for the gradient's sums. With few rows the
+ * variance can be tiny. */
 static double norm_bound(const rig *exact, const draw *d) {
     double inverse = 1;
     for (int c = 0; c < d->out.c; c++) inverse = fmax(inverse, rig_get(exact, exact->save, d->out.c + c));
@@ -58,7 +57,7 @@ static void check_norm(const draw *d) {
     compare(p.fast, p.exact, p.fast->save, p.exact->save, bound, NULL, "statistics");
     compare(p.fast, p.exact, HP_BUF_STATE, HP_BUF_STATE, bound, NULL, "running");
     compare(p.fast, p.exact, p.fast->y, p.exact->y, bound, NULL, "y");
-    if (far_from_kinks(p.exact, bound)) { /* else a mask may differ by rounding */
+    if (far_from_kinks(p.exact, bound)) { /* otherwise a mask may differ by rounding */
         compare(p.fast, p.exact, p.fast->dx[0], p.exact->dx[0], bound, NULL, "dx");
         if (d->layer.n_in > 1)
             compare(p.fast, p.exact, p.fast->dx[1], p.exact->dx[1], bound, NULL, "residual");
@@ -89,7 +88,7 @@ static void variance_survives_a_large_mean(void **state) {
     d.in[0] = d.out;
     const duo p = duo_new(&d, 999, 1001);
     duo_run(p);
-    for (int c = 0; c < 5; c++) { /* x itself holds 1000 to 6e-5, the deviation is 0.6 */
+    for (int c = 0; c < 5; c++) { /* x itself represents 1000 to 6e-5; the deviation is 0.6 */
         const double a = rig_get(p.fast, p.fast->save, 5 + c), b = rig_get(p.exact, p.exact->save, 5 + c);
         assert_true(fabs(a - b) < 128 * eps() * b);
     }
@@ -112,7 +111,7 @@ static void fast_pooling_matches_the_reference(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(90); round++) {
         const draw d = draw_pool(round);
-        check_simple(&d, 20); /* windows of at most 4x4; adaptive ones at most 14x14 but means of them */
+        check_simple(&d, 20); /* windows of at most 4x4; adaptive ones at most 14x14, but these are means */
     }
 }
 
@@ -195,7 +194,7 @@ static void fast_loss_and_optimiser_match_the_reference(void **state) {
     }
     const double *a = rig_at(p.fast, HP_BUF_METRIC), *b = rig_at(p.exact, HP_BUF_METRIC);
     assert_true(fabs(a[0] - b[0]) < 1e-12 * b[0]); /* float64 in both, from equal logits */
-    assert_true(a[1] == 14 && b[1] == 14);         /* two tasks, seven labelled samples each */
+    assert_true(a[1] == 14 && b[1] == 14);         /* two tasks with seven labelled samples each */
     assert_true(a[2] == b[2]);
     compare(p.fast, p.exact, p.fast->logits_grad, p.exact->logits_grad, eps(), NULL, "dlogits");
     compare(p.fast, p.exact, p.fast->dy, p.exact->dy, 10 * eps(), NULL, "sum");

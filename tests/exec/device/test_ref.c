@@ -1,5 +1,4 @@
-/* test_ref.c - the reference device against laws that share nothing with it: adjoints, finite
- * differences, closed forms. */
+/* test_ref.c - the reference device against independent laws: adjoints, finite differences, closed forms. */
 #include "tests/support/exec/draw_layer.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -11,7 +10,7 @@ static rig *ready(const draw *d, double low, double high) {
     return r;
 }
 
-/* sum of y * dy after a forward pass: a scalar function of everything the layer reads. */
+/* Sum of y * dy after a forward pass: a scalar function of everything the layer reads. */
 static double scalar(rig *r) {
     assert_int_equal(rig_run(r, RIG_FWD), HP_OK);
     double sum = 0;
@@ -30,8 +29,8 @@ static double slope(rig *r, int32_t buffer, int64_t i) {
     return (up - down) / (2 * h);
 }
 
-/* Central differences at h = 1e-5 in float64: truncation h^2 f''' and rounding eps*|sum|/h, both below 1e-6
- * here. */
+/* Central differences at h = 1e-5 in float64: truncation h^2 f''' and rounding eps*|sum|/h are
+ * both below 1e-6 here. */
 static void check_slope(rig *r, int32_t from, int64_t i, double gradient, const char *what) {
     const double expect = slope(r, from, i);
     if (fabs(expect - gradient) > 1e-5 * (1 + fabs(expect)))
@@ -68,8 +67,8 @@ static void gradients_are_slopes(void **state) {
     }
 }
 
-/* <conv x, dy> = <x, conv' dy> = <w, dw>: all three are the same sum of products, so one being right makes
- * all right. */
+/* <conv x, dy> = <x, conv' dy> = <w, dw>: all three are the same sum of products, so if one
+ * is right, all are. */
 static void convolution_passes_are_adjoint(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_some(25); round++) {

@@ -1,13 +1,13 @@
-/* test_split.c - a layer computed in parts equals the layer computed whole, on both devices:
- * outputs part by part, input and parameter gradients as sums over the parts. Random layers, random cuts
- * along samples, rows, columns and channels, parts of one row or column included. */
+/* test_split.c - a layer computed in parts equals the layer computed whole, on both devices: outputs part by
+ * part, input and parameter gradients as sums over the parts. Layers and cuts along samples, rows, columns
+ * and channels are random, including parts of one row or column. */
 #include "exec/device/cpu/cpu_train.h"
 #include "tests/support/exec/split_layer.h"
 #include "tests/support/plan/law_cases.h"
 
 /* |part - whole| <= factor * scale; scale NULL: 1. */
 typedef struct tolerance {
-    double factor, grads; /* of outputs and input gradients; of parameter gradients */
+    double factor, grads; /* for outputs and input gradients; for parameter gradients */
     const rig *scale;
 } tolerance;
 
@@ -31,7 +31,7 @@ static void check_outputs(const rig *part, const rig *whole, const tolerance *t)
     }
 }
 
-/* `before`: the whole's parameter gradients before it added its own. */
+/* `before`: the whole's parameter gradients before its own was added. */
 static void check_sums(const rig *part, const gathered *g, const rig *whole, const double *before,
                        const tolerance *t) {
     for (int k = 0; k < whole->layer[1].n_in; k++)
@@ -46,7 +46,7 @@ static void check_sums(const rig *part, const gathered *g, const rig *whole, con
     }
 }
 
-/* Runs `whole` (a ref rig, filled) and its parts on `ops`. */
+/* Runs `whole` (a filled ref rig) and its parts on `ops`. */
 static void check_split(const hp_device_ops *ops, const draw *d, uint64_t round, rig *whole,
                         const tolerance *t) {
     split s;
@@ -66,7 +66,7 @@ static void check_split(const hp_device_ops *ops, const draw *d, uint64_t round,
     }
 }
 
-/* --- within bounds that follow from the arithmetic: see tests/exec/device/test_train.c --- */
+/* --- within bounds of the arithmetic: see tests/exec/device/test_train.c --- */
 
 static rig *filled(const draw *d, double low, double high) {
     rig *r = build(&hp_device_ref, d);
@@ -74,7 +74,7 @@ static rig *filled(const draw *d, double low, double high) {
     return r;
 }
 
-/* The same layer on absolute values: the sums of |a||b| that errors are measured against. */
+/* The same layer on absolute values: the sums of |a||b| that bound errors. */
 static rig *sizes(const draw *d) {
     rig *r = filled(d, -1, 1);
     for (int32_t b = 0; b < r->role.n_buffer; b++)
@@ -181,9 +181,9 @@ static void parts_of_products_slopes_and_interpolation_equal_the_whole(void **st
     }
 }
 
-/* --- exact: no rounding may hide a wrong index --- */
+/* --- exact: no rounding can hide a wrong index --- */
 
-/* Multiples of 4: Winograd halves twice. */
+/* Multiples of 4, because Winograd halves twice. */
 static void make_whole_numbers(rig *r) {
     for (int32_t b = 0; b < r->role.n_buffer; b++)
         for (int64_t i = 0; b != HP_BUF_METRIC && b != r->labels && i < rig_elems(r, b); i++)
@@ -203,7 +203,7 @@ static void parts_of_whole_numbers_equal_the_whole_exactly(void **state) {
 
 /* --- two parts on one rank --- */
 
-/* A kernel for another geometry may want the weights in another layout than the layer's pack has. */
+/* A kernel for another geometry may need another layout of the weights than the layer's pack has. */
 static void two_geometries_share_a_pack(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_cases(40); round++) {
@@ -232,7 +232,7 @@ static void two_geometries_share_a_pack(void **state) {
     }
 }
 
-/* Padding on one side, rows left unread, maps of one row: the library has kernels for nearly all of it. */
+/* Padding on one side, unread rows, maps of one row: the library has kernels for nearly all of these. */
 static void parts_are_as_fast_as_the_whole(void **state) {
     (void)state;
     static const int tasks[] = {RIG_FWD, RIG_BWD, RIG_BWDW};

@@ -1,5 +1,5 @@
-/* test_sums.c - sums over large maps: constant ones, ones that nearly cancel and drawn ones are summed on the processor's devices
- * with an error that does not grow with the map. */
+/* test_sums.c - sums over large maps on the processor's devices: constant terms, terms that nearly cancel,
+ * and drawn ones are summed with an error that does not grow with the map. */
 #include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/kernels.h"
 #include "exec/device/ref/ref.h"
@@ -11,8 +11,8 @@ static const sums_blocks of_cpu = {64, HP_GRADIENT_PIXELS};
 
 typedef void sums_fn(const sums_law *l);
 
-/* Every pattern, on maps of `side` by `side` and in the whole suite of eight times that; the reference, which computes in float64,
- * on smaller ones. */
+/* Every pattern, on maps of `side` by `side`, and of eight times that in the whole suite; on smaller ones for
+ * the reference, which computes in float64. */
 static void every(int side, sums_fn *check) {
     const bool large = law_all("sums over maps of up to 2^26 pixels");
     for (int p = 0; p < SUMS_PATTERNS; p++) {
@@ -49,7 +49,7 @@ static void products_with_large_maps_are_exact_to_a_block(void **state) {
 
 static void library(const sums_law *l) {
     sums_of_conv(l, 3, 16, 3, 2, 1);
-    if (l->side <= 2048) sums_of_conv(l, 16, 16, 3, 1, 16); /* more takes 5 GB */
+    if (l->side <= 2048) sums_of_conv(l, 16, 16, 3, 1, 16); /* a larger one takes 5 GB */
     sums_of_conv(l, 3, 2, 1, 1, 1);
 }
 
@@ -76,7 +76,8 @@ static void gradients_over_large_maps_are_exact_to_a_band(void **state) {
 
 /* --- bands of a weight's gradient --- */
 
-/* Whole samples to a band, or rows of one; windows that reach over a band's edge, leave gaps, lie in padding. */
+/* Bands of whole samples, or of rows of one sample; windows that cross a band's edge, leave gaps,
+ * or lie in padding. */
 static const struct {
     int samples, side, ins, outs, kernel, stride, pad, dil, groups;
 } banded[] = {
@@ -85,7 +86,8 @@ static const struct {
     {1, 140, 33, 32, 3, 2, 0, 1, 1}, {1, 70, 3, 2, 3, 1, 2, 1, 1},   {1, 203, 2, 3, 1, 3, 0, 1, 1},
 };
 
-/* Small whole numbers are added up exactly: no rounding may hide a wrong index. Fours, since Winograd halves twice. */
+/* Small integers sum exactly, so no rounding can hide a wrong index. Multiples of four, because
+ * Winograd halves twice. */
 static void put_whole(rig *r) {
     const int32_t buffers[] = {r->x[0], r->dy, HP_BUF_GRADS};
     fill(r, -3, 3);
@@ -145,12 +147,12 @@ static void every_kernel(kernel_fn *check) {
     for (int i = 0; i < ROWS * CHANNELS; i++) x[i] = 0.1f;
     for (int k = 0; k < 3; k++) {
         check(sets[k], x);
-        if (sets[k] == hp_kernels_pick()->f32) break; /* the best that is here */
+        if (sets[k] == hp_kernels_pick()->f32) break; /* the best on this processor */
     }
     free(x);
 }
 
-/* |got - want| <= 67 units of what is added up, all of one sign. */
+/* |got - want| <= 67 units of the sum of the terms, which all have one sign. */
 static void near_block(double got, double want) {
     if (fabs(got - want) > 67 * 0x1p-24 * fabs(want)) fail_msg("%.9g, should be %.9g", got, want);
 }
@@ -172,7 +174,7 @@ static void sums_of_rows_are_exact_to_a_block(void **state) {
     every_kernel(check_rows);
 }
 
-/* RMS norm of equal channels makes them 1. */
+/* RMS norm turns equal channels into 1. */
 static void check_layernorm(const hp_f32_kernels *k, const float *x) {
     double dgamma[CHANNELS], dbeta[CHANNELS];
     float tmp[2 * CHANNELS];
@@ -372,7 +374,7 @@ static void attention_over_many_tokens_is_exact_to_a_block(void **state) {
     every_kernel(check_attention);
 }
 
-/* Means in inference, by every set of loops. */
+/* Means in inference, with every set of loops. */
 static void means_in_inference_are_exact_to_a_block(void **state) {
     (void)state;
     enum { SIDE = 1024 };

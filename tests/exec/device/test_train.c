@@ -1,11 +1,11 @@
-/* test_train.c - the fast device's convolutions and matrix products against the reference, over drawn
- * shapes, within bounds that follow from float32 arithmetic. */
+/* test_train.c - the fast device's convolutions and matrix products against the reference, over drawn shapes,
+ * within bounds of float32 arithmetic. */
 #include "tests/support/exec/draw_layer.h"
 #include "tests/support/plan/law_cases.h"
 
 /* --- convolution and linear: |error| <= n eps sum |a||b| (Higham, section 3.1) --- */
 
-/* Terms of the longest sum of the layer: forward, backward, weights. */
+/* Number of terms of the layer's longest sum: forward, backward, weights. */
 static double terms_of(const draw *d) {
     const int64_t pixels = d->samples * d->out.h * d->out.w;
     if (d->layer.op == HP_LINEAR)
@@ -51,8 +51,8 @@ static void fast_convolution_matches_the_reference(void **state) {
     }
 }
 
-/* Shapes of more pixels than one block of the weight gradient's matrix product, channels that need padding or
- * none. */
+/* Shapes with more pixels than one block of the weight gradient's matrix product; channels with
+ * and without padding. */
 static void weight_gradients_by_blocks_match_the_reference(void **state) {
     (void)state;
     static const struct {
@@ -81,10 +81,10 @@ static void fast_linear_matches_the_reference(void **state) {
     }
 }
 
-/* Winograd mixes neighbouring pixels, so the bound is in norms: with |x|, |w| <= 1 a transformed input is at
- * most 4 (each row of B' has absolute sum 2), a transformed weight (3/2)^2, and an output adds 9 products per
- * channel: (n + 12) eps * 81 * n / 1 over n channels, or tiles for the weight gradient (the adjoint has the
- * same norms). */
+/* Winograd mixes neighbouring pixels, so the bound is in norms. With |x|, |w| <= 1 a transformed input is
+ * at most 4 (each row of B' has absolute sum 2), a transformed weight (3/2)^2. An output adds 9 products
+ * per channel: (n + 12) eps * 81 * n / 1 over n channels, or over tiles for the weight gradient (the
+ * adjoint has the same norms). */
 static void check_winograd(const draw *d) {
     rig *fast = build(&hp_device_cpu, d), *exact = build(&hp_device_ref, d);
     assert_true(hp_conv_winograd(&fast->graph, 1));
@@ -110,7 +110,7 @@ static void winograd_matches_the_reference(void **state) {
     }
 }
 
-/* Convolution of small whole numbers is exact in both: no rounding may hide a wrong index. */
+/* Convolution of small integers is exact in both, so no rounding can hide a wrong index. */
 static void whole_numbers_are_convolved_exactly(void **state) {
     (void)state;
     for (uint64_t r = 0; r < law_some(40); r++) {

@@ -1,5 +1,5 @@
-/* test_ahead.c - reading ahead: whatever was asked for before, a room that is taken for a step holds
- * that step; rooms are filled one at a time, in the order asked; errors reach who takes. */
+/* test_ahead.c - reading ahead: whatever was requested before, a room taken for a step holds that step; rooms
+ * are filled one at a time, in the order of requests; errors reach the taker. */
 #include "exec/interp/exec_ahead.h"
 #include "base/rng.h"
 
@@ -14,7 +14,7 @@
 enum { ROOMS = 6 };
 
 typedef struct rooms {
-    int32_t held[ROOMS]; /* the step each was filled for */
+    int32_t held[ROOMS]; /* step that each room was filled for */
     atomic_int inside, fills, order[4 * ROOMS];
     int slow_us;
 } rooms;
@@ -54,7 +54,7 @@ static void a_room_holds_the_step_it_is_taken_for(void **state) {
             assert_int_equal(hp_ahead_wait(a, item, iter, &err), HP_OK);
             assert_int_equal(r.held[item], iter);
         }
-        hp_ahead_stop(a); /* also with rooms still asked for */
+        hp_ahead_stop(a); /* also with requests still open */
     }
 }
 
@@ -80,7 +80,7 @@ static void errors_reach_who_takes(void **state) {
     hp_ahead_ask(a, 2, 13);
     assert_int_equal(hp_ahead_wait(a, 2, 13, &err), HP_EDATA);
     assert_string_equal(err.text, "no image for step 13");
-    hp_ahead_ask(a, 2, 13); /* of a step that never comes: its error is not reported */
+    hp_ahead_ask(a, 2, 13); /* this step never comes: its error is not reported */
     assert_int_equal(hp_ahead_wait(a, 2, 14, &err), HP_OK);
     hp_ahead_stop(a);
     hp_ahead_stop(NULL);

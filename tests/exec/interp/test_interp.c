@@ -1,5 +1,5 @@
-/* test_interp.c - the executor's loop on lowered programs with a device and a communicator that only
- * take notes, and the all-reduce algorithms played by all their members in one process. */
+/* test_interp.c - the executor's loop on lowered programs, with a device and a communicator that only take
+ * notes; and the all-reduce algorithms with all their members in one process. */
 #include "exec/interp/exec_interp.h"
 #include "plan/lower/lower.h"
 
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- a rank on its own: its device and its communicator are notebooks --- */
+/* --- a single rank: its device and its communicator record calls --- */
 
-enum { MOST_TASKS = 4096, NEVER = 1 << 30, PATIENT_S = 600 /* more than a step takes on a busy machine */ };
+enum { MOST_TASKS = 4096, NEVER = 1 << 30, PATIENT_S = 600 /* longer than a step takes on a busy machine */ };
 
 typedef struct notebook {
     hp_comm comm;
@@ -19,14 +19,14 @@ typedef struct notebook {
     const hp_role *role;
     hp_interp *interp;
     int clock;
-    int started[MOST_TASKS], done[MOST_TASKS]; /* when; 0: not yet */
+    int started[MOST_TASKS], done[MOST_TASKS]; /* turn of the start and end; 0: not yet */
     int compute_order[MOST_TASKS], n_compute;
     int handle_left[MOST_TASKS], n_handle; /* polls until an operation is done */
-    int delay;                             /* of every operation, in polls */
+    int delay;                             /* polls that every operation takes */
     int loads;
 } notebook;
 
-static notebook *notes; /* of the test that runs: the device's interface has no other place for it */
+static notebook *notes; /* notes of the running test: the device's interface has no other place for them */
 
 static hp_status note_join(hp_comm *c, const hp_program *p, hp_error *err) {
     (void)c, (void)p, (void)err;

@@ -1,5 +1,5 @@
-/* test_segments.c - segments of the compute queue: every task is in one, in the queue's order, none but
- * the first waits for another queue, and none could be longer. */
+/* test_segments.c - segments of the compute queue: each task is in exactly one, in the queue's order; only a
+ * segment's first task waits for another queue; no segment could be longer. */
 #include "exec/interp/graph_segments.h"
 #include "tests/support/plan/random_net.h"
 #include "plan/lower/lower.h"
@@ -29,7 +29,7 @@ static hp_program *drawn(hp_arena *arena, uint64_t seed) {
     return p;
 }
 
-/* --- what the rule says about two tasks that follow each other --- */
+/* --- the rule for two consecutive tasks --- */
 
 static bool depends_on_others(const hp_role *r, int32_t task) {
     for (int32_t other = 0; other < r->n_task; other++)

@@ -1,4 +1,4 @@
-/* test_watchdog.c - the board of heart beats: who is silent, asked by several ranks at once. */
+/* test_watchdog.c - the board of heart beats: which rank is silent, asked by several ranks at once. */
 #include "exec/interp/watchdog.h"
 
 #include <pthread.h>
@@ -21,15 +21,15 @@ static void new_file(char *template) {
 typedef struct asking {
     hp_watch *watch;
     pthread_barrier_t *start;
-    atomic_int *asking; /* ranks without a verdict */
+    atomic_int *asking; /* number of ranks without a verdict */
     hp_waited verdict;
     hp_suspect suspect;
 } asking;
 
-/* The patience is far from what may pass between two lines of this test. */
+/* The patience is far longer than the time between two lines of this test. */
 enum { WAITED_S = 2000, LIMIT_S = 1000 };
 
-/* A rank that has its verdict goes on, with beats, as those that look later expect of it. */
+/* A rank with a verdict goes on sending beats, as ranks that look later expect. */
 static void *ask(void *self) {
     asking *a = self;
     pthread_barrier_wait(a->start);
@@ -38,7 +38,7 @@ static void *ask(void *self) {
     return NULL;
 }
 
-/* Do all name the one that is stopped? */
+/* Does every rank name the stopped one? */
 static bool stopped_rank_is_named(void) {
     char path[] = "/tmp/hplan-board-XXXXXX";
     new_file(path);
@@ -75,14 +75,16 @@ static bool stopped_rank_is_named(void) {
     return named;
 }
 
-/* A stopped rank lets all others run into their deadline together: each names that rank, none another that
- * looks as well. One that gets no processor for the whole of another's look is taken for stopped: then they look again. */
+/* When a rank stops, all others reach their deadline together. Each must name that rank, never another
+ * one that is looking as well. A rank that gets no processor during another's whole look counts as
+ * stopped: then they look again. */
 static void ranks_that_look_together_name_the_stopped_one(void **state) {
     (void)state;
     for (int times = 1; !stopped_rank_is_named(); times++) assert_true(times < MOST_TIMES);
 }
 
-/* Reading, one row in some seconds is a sign of life; computing, a fifth of a second without one is not. */
+/* For a reading rank, one row in several seconds is a sign of life; for a computing rank, a fifth of a second
+ * without one is not. */
 static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
     (void)state;
     char path[] = "/tmp/hplan-board-XXXXXX";
@@ -101,14 +103,13 @@ static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
         assert_int_equal(hp_watch_wait(me, WAITED_S, LIMIT_S, &who), HP_WAITED_AGAIN);
     }
     assert_int_equal(hp_watch_wait(me, 0.1, LIMIT_S, &who), HP_WAITED_WAIT);
-    assert_int_equal(hp_watch_wait(me, 0.6 * LIMIT_S, LIMIT_S, &who),
-                     HP_WAITED_WAIT); /* and no row after it */
+    assert_int_equal(hp_watch_wait(me, 0.6 * LIMIT_S, LIMIT_S, &who), HP_WAITED_WAIT); /* no row after it */
     assert_int_equal(hp_watch_wait(me, WAITED_S, LIMIT_S, &who), HP_WAITED_STALLED);
     assert_int_equal(who.rank, 1);
     assert_true(who.reads);
     assert_int_equal(who.state, HP_PROCESS_RUNS); /* both are this process */
     hp_watch_beat(reader);
-    hp_watch_reads(reader, false); /* the step goes on now: it has its time from here */
+    hp_watch_reads(reader, false); /* the step continues now, and its time starts here */
     assert_int_equal(hp_watch_wait(me, WAITED_S, LIMIT_S, &who), HP_WAITED_WAIT);
     usleep(20000);
     assert_int_equal(hp_watch_wait(me, WAITED_S, 0.01, &who), HP_WAITED_STALLED);
@@ -119,7 +120,7 @@ static void a_rank_that_reads_is_waited_for_as_long_as_rows_come(void **state) {
     unlink(path);
 }
 
-/* What one is told that looks for silence while the other's reading ends. */
+/* The verdict of a rank that looks for silence while the other's reading ends. */
 static hp_waited verdict_while_reading_ends(void) {
     char path[] = "/tmp/hplan-board-XXXXXX";
     new_file(path);
@@ -146,8 +147,9 @@ static hp_waited verdict_while_reading_ends(void) {
     return me.verdict;
 }
 
-/* Before it looked it was no time to count from, and after it nobody reads: it is to look again. Threads that are kept from
- * a processor miss each other: before the look the answer is to wait, after it the reader was silent. Then once more. */
+/* Before the look the reading rank's time does not count; after it, nobody reads, so the verdict must be to
+ * look again. Without a processor, threads may miss each other: a verdict before the look is to wait, one
+ * after it that the reader was silent. Then the test repeats. */
 static void a_rank_that_ends_to_read_while_another_looks_has_its_time(void **state) {
     (void)state;
     for (int times = 1; verdict_while_reading_ends() != HP_WAITED_AGAIN; times++)

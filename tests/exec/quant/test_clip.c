@@ -1,5 +1,5 @@
-/* test_clip.c - which range calibration keeps: closed forms, published optima, direct definitions,
- * and that no partition of the data changes it. */
+/* test_clip.c - the range that calibration keeps: closed forms, published optima, direct definitions, and
+ * that no partition of the data changes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static void ranges_without_extent_have_a_scale(void **state) {
         assert_true(q.scale == 1.0f);
         assert_int_equal(q.zero, 0);
     }
-    const hp_qparam five = hp_qparam_of((hp_range){5, 5}); /* a constant: 255 stands for it */
+    const hp_qparam five = hp_qparam_of((hp_range){5, 5}); /* a constant: 255 represents it */
     near((double)five.scale * 255, 5, 1e-6);
 }
 
@@ -92,7 +92,7 @@ static void counts_follow_the_definition(void **state) {
     int64_t zeros = 0, want[HP_BINS] = {0};
     for (int i = 0; i < N; i++) {
         d[i] = i % 7 ? hp_rng_normal(2, 0, (uint64_t)i) : 0;
-        const double at = floor((d[i] + 3) / (6.0 / HP_BINS)); /* outliers belong to the ends */
+        const double at = floor((d[i] + 3) / (6.0 / HP_BINS)); /* outliers count at the ends */
         zeros += d[i] == 0;
         if (d[i] != 0) want[at < 0 ? 0 : at > HP_BINS - 1 ? HP_BINS - 1 : (int)at]++;
     }
@@ -163,14 +163,14 @@ static void percentile_is_the_quantile(void **state) {
     const hp_range p = clip(half, HP_OBSERVE_PERCENTILE);
     assert_true(p.lo == 0);
     near(p.hi, 3.890592, 8.0 / HP_BINS);
-    /* half of the elements are zeros (a ReLU's): the 0.01 % are 0.02 % of the others */
+    /* half of the elements are zeros, as after a ReLU: 0.01 % are 0.02 % of the others */
     half->zeros = llrint(1e12);
     near(clip(half, HP_OBSERVE_PERCENTILE).hi, 3.719016, 8.0 / HP_BINS);
     free(h), free(half);
 }
 
-/* Optima of 8 bits: 3.92 sigma for the normal, 9.89 b for the Laplace distribution (Banner et al. 2019, "Post
- * training 4-bit quantization", table of the published code). The error is flat around them. */
+/* Optima for 8 bits: 3.92 sigma for the normal, 9.89 b for the Laplace distribution (Banner et al. 2019,
+ * "Post training 4-bit quantization", table of the published code). The error is flat around them. */
 static void least_error_is_where_theory_has_it(void **state) {
     (void)state;
     hp_histogram *n = distributed(normal, -8, 8), *l = distributed(laplace, -25, 25);
@@ -182,7 +182,7 @@ static void least_error_is_where_theory_has_it(void **state) {
     free(n), free(l);
 }
 
-/* A uniform distribution has nothing to clip: error scale^2 / 12 an element. */
+/* A uniform distribution has nothing to clip: the error is scale^2 / 12 per element. */
 static void uniform_elements_are_not_clipped(void **state) {
     (void)state;
     hp_histogram *h = distributed(uniform, -1, 1);
@@ -196,7 +196,7 @@ static void uniform_elements_are_not_clipped(void **state) {
     free(h);
 }
 
-/* The error against a plain sum over many points of every bin. */
+/* The error against a plain sum over many points in every bin. */
 static void error_is_the_integral(void **state) {
     (void)state;
     enum { POINTS = 400 };
@@ -217,7 +217,7 @@ static void error_is_the_integral(void **state) {
     free(h);
 }
 
-/* Kullback-Leibler divergence of a window from its definition, bins one by one. */
+/* Kullback-Leibler divergence of a window by its definition, bin by bin. */
 static double divergence(const hp_histogram *h, int first, int end) {
     enum { LEVELS = 128 };
     double p[HP_BINS] = {0}, q[HP_BINS] = {0}, sum_p = 0, sum_q = 0, kl = 0;
@@ -263,12 +263,12 @@ static void entropy_choice_has_the_least_divergence(void **state) {
         const double x = fabs(hp_rng_normal(6, 0, i));
         hp_histogram_count(sampled, &x, 1);
     }
-    sampled->count[HP_BINS - 1] += 2; /* a far outlier is given up */
+    sampled->count[HP_BINS - 1] += 2; /* a far outlier is clipped */
     assert_true(clip(sampled, HP_OBSERVE_ENTROPY).hi < 5);
     least_divergence_is(sampled, 0);
 }
 
-/* Twice as large elements: twice the range. */
+/* Elements twice as large give twice the range. */
 static void choices_scale_with_the_data(void **state) {
     (void)state;
     hp_histogram *h = distributed(laplace, -6, 20), *g = empty(-12, 40);

@@ -1,4 +1,4 @@
-/* test_quant.c - what is done to a network beside choosing ranges: shared scales, bias correction,
+/* test_quant.c - what is done to a network besides choosing ranges: shared scales, bias correction,
  * equalisation, and which layers stay real. */
 #include <math.h>
 #include <string.h>
@@ -38,9 +38,9 @@ static bool wants(const hp_graph *g, int t) {
     return hp_tensor_wants_qparam(g, t);
 }
 
-/* Bytes may be passed on without arithmetic where they are passed on; and only there tensors are bound: the
- * groups are the components of the graph of passing layers, found here by spreading labels. */
-/* Values that come out are values that went in; not those of a concatenation that scales what it reads. */
+/* Tensors share qparams exactly where bytes pass on without arithmetic. The groups are the connected
+ * components of the graph of passing layers, found here by spreading labels. */
+/* Does the layer only pass on values of its inputs? A concatenation that scales them does not. */
 static bool passes(const hp_layer *l) {
     return (l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l)) || l->op == HP_MAXPOOL ||
            l->op == HP_PAD;
@@ -102,7 +102,7 @@ static void shared_tensors_get_the_union_of_what_is_computed(void **state) {
     }
 }
 
-/* Every tensor of the int8 graph stands for one of the float graph with the same shape and maker. */
+/* Every tensor of the int8 graph corresponds to one of the float graph with the same shape and producer. */
 static void counterparts_have_the_same_maker(void **state) {
     (void)state;
     hp_error err = {0};
@@ -128,7 +128,7 @@ static void counterparts_have_the_same_maker(void **state) {
 
 /* --- bias correction --- */
 
-/* Mean of a layer's output for inputs that are `mean` everywhere (no padding): the oracle of both sides. */
+/* Mean of a layer's output for constant inputs `mean`, without padding: the oracle of both sides. */
 static double mean_output(const hp_graph *g, int layer, const float *w, int64_t o, const double *mean) {
     const hp_layer *l = &g->layer[layer];
     const hp_param *p = &g->param[l->param[0]];
@@ -191,7 +191,7 @@ static void correction_restores_the_mean(void **state) {
 
 /* --- equalisation --- */
 
-/* Dense - depthwise - dense, as in MobileNetV2. */
+/* A chain dense - depthwise - dense, as in MobileNetV2. */
 static hp_graph *chain(hp_arena *a, int act) {
     hp_error err;
     hp_builder b = hp_builder_start(a, "chain", 8, 8, 4, &err);
@@ -219,7 +219,7 @@ static double product(const hp_factors *f, int first, int second, int channel) {
     return (double)f->out[first][channel] * (double)f->in[second][channel];
 }
 
-/* Largest |w| of the weights that read a channel, in units of their row's largest. */
+/* Largest |w| of the weights that read a channel, relative to their row's largest. */
 static double column(hp_constants *c, int layer, int channel) {
     const hp_graph *g = hp_constants_graph(c);
     const hp_param *p = &g->param[g->layer[layer].param[0]];
@@ -263,13 +263,13 @@ static void channels_come_closer_and_the_function_stays(void **state) {
         for (int i = 0; i < 6; i++) {
             assert_true(fabs(product(&f, first, second, i) - 1) < 1e-6);
             assert_true(fabs(product(&f, second, third, i) - 1) < 1e-6);
-            /* before the depthwise layer all have the range of the largest */
+            /* before the depthwise layer all channels have the largest range */
             assert_true(fabs(seen[i] * (double)f.out[first][i] - 3) < 1e-5);
             if (seen2[i] == 0) { /* never seen */
                 assert_true(f.out[second][i] == 1.0f);
                 continue;
             }
-            /* before the dense one the ratio of ranges is the same for all channels: SmoothQuant's rule */
+            /* before the dense layer the ratio of ranges is the same for all channels: SmoothQuant's rule */
             const double by = (double)f.out[second][i], ratio = seen2[i] * by * by / column(plain, third, i);
             if (i > 0) assert_true(fabs(ratio / constant - 1) < 1e-5);
             constant = ratio;
@@ -277,7 +277,7 @@ static void channels_come_closer_and_the_function_stays(void **state) {
         double range = 0;
         for (int i = 0; i < 6; i++) range = fmax(range, seen2[i] * (double)f.out[second][i]);
         assert_true(fabs(range - 5) < 1e-5);
-        assert_null(f.out[third]); /* read by a pool: nothing to pair with */
+        assert_null(f.out[third]); /* read by a pool: no layer to pair with */
         assert_int_equal(hp_equalise(a, c, HP_NEW(a, const double *, g->n_tensor), &f, &err), HP_OK);
         assert_null(f.out[first]); /* nothing is known */
         hp_constants_close(plain);
@@ -286,8 +286,8 @@ static void channels_come_closer_and_the_function_stays(void **state) {
     }
 }
 
-/* relu6(x) is homogeneous only below 6: channels seen near the bound, or never seen, stay as they are; others
- * stay below it. */
+/* relu6(x) is homogeneous only below 6: channels seen near the bound, or never seen, stay unchanged;
+ * others stay below it. */
 static void bounded_channels_stay_below_their_bound(void **state) {
     (void)state;
     static const double seen[6] = {6, 5.9, 0.2, 0, 3, 1};
@@ -310,7 +310,7 @@ static void bounded_channels_stay_below_their_bound(void **state) {
     hp_arena_free(a);
 }
 
-/* Factors go to another deployment by name; layers with an addition or two readers have none. */
+/* Factors reach another deployment by name; layers with an addition or two readers have none. */
 static void factors_reach_the_quantised_network(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();

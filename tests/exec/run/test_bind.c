@@ -1,5 +1,5 @@
-/* test_bind.c - shares of cores. Laws, over all small nodes: shares are disjoint, hold a core for every thread, and lie
- * in one NUMA node where that is possible within the part of the cores that is theirs. */
+/* test_bind.c - shares of cores. Laws, over all small nodes: shares are disjoint, have a core for every
+ * thread, and lie in one NUMA node if that is possible within their part of the cores. */
 #include "exec/run/run_bind.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void shares_are_disjoint_large_enough_and_near(void **state) {
     for (int cores = 1; cores <= MOST_CORES; cores++)
         for (int per_node = 1; per_node <= cores; per_node++) {
             int32_t numa[MOST_CORES];
-            for (int i = 0; i < cores; i++) numa[i] = 3 * (i / per_node); /* numbers may have gaps */
+            for (int i = 0; i < cores; i++) numa[i] = 3 * (i / per_node); /* NUMA numbers may have gaps */
             for (int threads = 1; threads <= cores; threads++)
                 for (int ranks = 1; ranks * threads <= cores; ranks++) check(numa, cores, ranks, threads);
         }

@@ -1,5 +1,5 @@
-/* test_calibrate.c - scales found on the spot: those of a small float run, whatever the size of the
- * image, and the first layer's against plain loops over the same pixels. */
+/* test_calibrate.c - scales calibrated on the fly: equal to those of a small float run, whatever the image
+ * size; the first layer's against plain loops over the same pixels. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static void release(calibrated *r) {
     hp_arena_free(r->memory);
 }
 
-/* Largest relative difference of scales, of zero points by 255. */
+/* Largest relative difference of scales, and of zero points divided by 255. */
 static double difference(const calibrated *a, const calibrated *b) {
     const hp_graph *g = a->plan.graph;
     double most = 0;
@@ -88,7 +88,7 @@ static void size_beyond_the_small_image_changes_nothing(void **state) {
     release(&a), release(&b), release(&d);
 }
 
-/* The same network as a model that was read. */
+/* The same network, as a model read from a file. */
 static calibrated calibrate_model(const char *net, int h, int w) {
     calibrated r = plan_of(net, h, w, HP_DEVICE_CPU);
     hp_graph *trained = NULL;
@@ -109,7 +109,7 @@ static void a_model_is_calibrated_at_a_small_size_too(void **state) {
     release(&a), release(&b);
 }
 
-/* 1999 rows become 2999: half a size does not come out even. */
+/* 1999 rows become 2999: half the size is not a whole number. */
 static void a_model_of_one_large_size_is_refused(void **state) {
     (void)state;
     hp_builder b;
@@ -141,7 +141,7 @@ static void devices_agree_but_for_rounding(void **state) {
     }
 }
 
-/* A file of weights, among them a linear layer's that fit the plan's image alone. */
+/* Weights from a file, including a linear layer's that fit only the plan's image size. */
 static void weights_of_a_file_are_used(void **state) {
     (void)state;
     calibrated r = plan_of("cnn", 300, 28, HP_DEVICE_CPU);

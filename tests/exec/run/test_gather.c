@@ -1,5 +1,5 @@
-/* test_gather.c - parameters that lie on several ranks as slices: the true running statistics, and the
- * whole network in one file, whatever roles, replicas, slices and homes a program has. */
+/* test_gather.c - parameters spread over several ranks as slices: the true running statistics, and the whole
+ * network in one file, for any roles, replicas, slices and homes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ typedef struct fixture {
 
 /* --- random homes --- */
 
-/* A group of these roles: the one made last for the same roles, or another one. */
+/* A group of these roles: the last one made for the same roles, or a new one. */
 static int group_of(hp_program *p, group_dice *d, const int *role, int n) {
     if (n * p->dp == 1) return -1;
     for (int g = p->n_group - 1; g > 0 && group_roll(d, 0, 2); g--) {
@@ -39,7 +39,7 @@ static int group_of(hp_program *p, group_dice *d, const int *role, int n) {
     return p->n_group - 1;
 }
 
-/* The roles hold rows of part `part` of `parts` of every parameter of the layer. */
+/* The roles hold rows of part `part` of `parts` of each of the layer's parameters. */
 static void place_part(fixture *f, group_dice *d, const hp_layer *l, const int *role, int n, int part,
                        int parts) {
     const int group = group_of(f->p, d, role, n);
@@ -110,7 +110,7 @@ static fixture set_up(uint64_t seed) {
         group_member(f.p, r);
         f.p->role[r].place = HP_NEW(f.memory, hp_param_place, f.g->n_param);
     }
-    for (int l = 0; l < f.g->n_layer; l++) /* groups in the layers' order, or against it */
+    for (int l = 0; l < f.g->n_layer; l++) /* groups in the layers' order, or the reverse */
         place_layer(&f, &d, &f.g->layer[seed % 2 ? l : f.g->n_layer - 1 - l]);
     for (int r = 0; r < f.p->n_role; r++) lay_out(&f, &f.p->role[r], &d);
     f.path = scratch_path("w.safetensors");
@@ -118,7 +118,7 @@ static fixture set_up(uint64_t seed) {
     return f;
 }
 
-/* --- what every element is on every rank, and what it truly is: whole numbers, whose sums are exact --- */
+/* --- an element's value on every rank, and its true value: integers, whose sums are exact --- */
 
 static bool is_state(const fixture *f, int i) {
     return !hp_param_trained(&f->g->param[i]);
@@ -159,7 +159,7 @@ typedef struct rank {
     hp_error err;
 } rank;
 
-static double get(const rank *me, int i, int64_t e) { /* e: of the slice */
+static double get(const rank *me, int i, int64_t e) { /* e: index in the slice */
     return ranks_param_get(&me->w, i, me->w.role->place[i].first + e);
 }
 
@@ -204,7 +204,7 @@ static void fill(const rank *me) {
     }
 }
 
-/* All statistics of this rank are `want`(parameter, element). */
+/* Checks that all statistics of this rank equal `want`(parameter, element). */
 typedef double (*wanted)(const fixture *f, int i, int64_t e);
 
 static hp_status statistics_are(rank *me, const char *what, wanted want) {
@@ -247,7 +247,7 @@ static hp_status law(rank *me) {
     HP_TRY(sums_are(me, "trained", truth));
     HP_TRY(hp_job_save(&me->job, &me->err));
     HP_TRY(restored(me));
-    HP_TRY(hp_comm_agree(me->job.comm, HP_OK, &speaker, &me->err)); /* the file is there */
+    HP_TRY(hp_comm_agree(me->job.comm, HP_OK, &speaker, &me->err)); /* the file exists now */
     HP_TRY(hp_weights_load(me->f->path, &me->w, &me->err));
     HP_TRY(sums_are(me, "read", truth));
     hp_weights_init(&me->w, 1);
@@ -321,7 +321,7 @@ static void statistics_are_the_sum_of_their_homes_and_files_hold_the_whole(void 
     }
 }
 
-/* --- ranks_weights.h, which the laws of whole runs stand on --- */
+/* --- ranks_weights.h, on which the laws of whole runs rely --- */
 
 typedef struct crew { /* every rank, in one thread */
     int n;
@@ -350,7 +350,7 @@ static void dismiss(crew *c) {
     }
 }
 
-/* The last rank, where it holds a copy of parameter 0. */
+/* Changes a copy of parameter 0 on the last rank, if it has one. */
 static void a_changed_copy_is_found(const fixture *f, crew *c, double *back) {
     hp_error err;
     const hp_param_place *at = &c->w[c->n - 1].role->place[0];
@@ -387,7 +387,7 @@ static void a_parameter_without_a_home_is_not_saved(void **state) {
     (void)state;
     uint64_t seed = 1;
     fixture f;
-    for (;; seed++) { /* the first of one rank */
+    for (;; seed++) { /* the first seed with one rank */
         f = set_up(seed);
         if (hp_program_ranks(f.p) == 1 && f.g->n_param > 2) break;
         thread_world_free(f.world);

@@ -1,4 +1,4 @@
-/* test_observe.c - watching tensors: ranges and means against plain loops, and the same quantisation
+/* test_observe.c - observing tensors: ranges and means against plain loops, and the same quantisation
  * whichever rank sees which box. */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { IMAGES = 2, SIDE = 32 };
 
-/* Element of a tensor: skewed, channel by channel of other sizes, never below 0 after a relu. */
+/* Element of a tensor: skewed, with different magnitudes per channel, never below 0 after a relu. */
 static double element(const hp_graph *g, int tensor, int n, int y, int x, int c) {
     const hp_tensor *t = &g->tensor[tensor];
     const uint64_t at =
@@ -22,7 +22,7 @@ static double element(const hp_graph *g, int tensor, int n, int y, int x, int c)
     return (double)(float)(g->layer[t->producer].act == HP_ACT_RELU && v < 0 ? 0 : v);
 }
 
-/* The box of the tensor, dense. */
+/* The tensor's box, dense. */
 static void *fill(const hp_graph *g, int tensor, const hp_box *b, hp_dtype dtype) {
     const size_t size = (size_t)hp_dtype_bytes(dtype);
     char *data = malloc((size_t)hp_box_elems(b) * size + 1), *at = data;
@@ -121,7 +121,8 @@ typedef struct share {
     hp_observer *o;
 } share;
 
-/* A cell of a random grid over the tensor, seen by one random rank, which holds some of its surroundings. */
+/* A cell of a random grid over the tensor, seen by one random rank, which also holds some
+ * of its surroundings. */
 static void see_cell(const share *me, int tensor, const hp_box *cell) {
     const hp_graph *g = me->all->real;
     const hp_box all = hp_box_whole(g, tensor, IMAGES);

@@ -1,5 +1,5 @@
-/* test_room.c - ranks have room if and only if what those of a node need together is no more than the least that one of
- * them sees free. */
+/* test_room.c - ranks have room if and only if the total that a node's ranks need is at most the least that
+ * one of them sees free. */
 #include "exec/run/run_room.h"
 #include "base/rng.h"
 

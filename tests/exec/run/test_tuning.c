@@ -1,5 +1,5 @@
-/* test_tuning.c - ranks that timed their kernels and chose differently all use the choice of the lowest
- * rank that has one, whatever each knew; ranks are threads. */
+/* test_tuning.c - ranks that timed their kernels and chose differently all end up with the choice of the
+ * lowest rank that has one, whatever each knew. Ranks are threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@
 
 enum { RANKS = 5, KERNELS = 26, ROUNDS = 60 };
 
-struct hp_device { /* kernel k uses choice[k], 0: it has no such kernel */
+struct hp_device { /* kernel k uses choice[k], 0: no such kernel */
     char choice[KERNELS];
     bool shared[KERNELS];
-    int refuses; /* the kernel whose choice it cannot take; -1: none */
+    int refuses; /* the kernel whose choice it cannot adopt; -1: none */
 };
 
 static char *export_choices(const hp_device *d) {
@@ -32,7 +32,7 @@ static char *export_choices(const hp_device *d) {
     return NULL;
 }
 
-/* What it refuses it has not been told of: its own choice is still to be told. */
+/* A refused choice does not count as announced: its own is still to be announced. */
 static hp_status import_choices(hp_device *d, const char *text, hp_error *err) {
     for (int i = 0; text[i]; i += 2) {
         const int k = text[i] - 'a';
@@ -62,7 +62,7 @@ static void *play(void *of) {
     return NULL;
 }
 
-/* Fills the seats, plays, and tells what every kernel's choice should be. */
+/* Fills the seats, runs them, and computes each kernel's expected choice. */
 static void play_all(uint64_t round, seat (*all)[RANKS], int refuses, char should[KERNELS]) {
     thread_world *world = thread_world_new(RANKS);
     pthread_t thread[RANKS];
@@ -95,8 +95,8 @@ static void all_use_the_choice_of_the_lowest_that_has_one(void **state) {
     }
 }
 
-/* One rank's trouble is an error of that rank: all come to their end, also where it goes on to choose what it
- * cannot take. */
+/* One rank's failure is that rank's error: all ranks finish, even if it later chooses
+ * what it cannot adopt. */
 static void what_one_cannot_take_is_its_own_error(void **state) {
     (void)state;
     static seat all[RANKS];

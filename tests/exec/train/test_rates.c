@@ -1,5 +1,5 @@
-/* test_rates.c - learning rates against the closed forms of torch.optim.lr_scheduler (1.13: _get_closed_form_lr), and what
- * words of the command line are refused. */
+/* test_rates.c - learning rates against the closed forms of torch.optim.lr_scheduler (1.13:
+ * _get_closed_form_lr), and refused words on the command line. */
 #include "exec/train/rates.h"
 #include "networks/graph/optimizer.h"
 
@@ -61,7 +61,7 @@ static void step_is_multi_step_lr(void **state) {
     for (int t = 0; t < TOTAL; t++) close_to(hp_lr_at(&s, t, TOTAL), LR * pow(0.25, (t >= 30) + (t >= 80)));
 }
 
-/* A rate depends on the step alone: whoever goes on at step t has it. */
+/* A rate depends only on the step: a run resumed at step t has the same rate. */
 static void equal_schedules_have_equal_texts(void **state) {
     (void)state;
     char a[HP_LR_TEXT], b[HP_LR_TEXT];

@@ -1,5 +1,5 @@
-/* test_budget.c - yardsticks take at most their share of a run's time, whatever its steps and bursts take, on a virtual
- * clock; and most of that share, where steps let them. */
+/* test_budget.c - on a virtual clock, yardsticks take at most their share of a run's time, whatever its steps
+ * and bursts take; and most of that share, if steps permit. */
 #include "exec/yardstick/budget.h"
 #include "base/rng.h"
 
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-typedef struct course {                 /* of a run */
+typedef struct course {                 /* course of a run */
     double step_s, round_s, messages_s; /* means */
-    double spread;                      /* a time lies between mean / spread and mean * spread */
+    double spread;                      /* times lie between mean / spread and mean * spread */
     int64_t steps;
 } course;
 
@@ -79,7 +79,8 @@ static void no_run_spends_more_than_its_share(void **state) {
     }
 }
 
-/* Steps of 1 ms to 100 ms, every round 0.3 ms: rounds take most of the share, and messages come every few seconds. */
+/* Steps of 1 ms to 100 ms, every round 0.3 ms: rounds take most of the share, and messages come
+ * every few seconds. */
 static void a_long_run_is_sampled_all_along(void **state) {
     (void)state;
     for (double step_s = 1e-3; step_s < 0.2; step_s *= 10) {
@@ -91,7 +92,7 @@ static void a_long_run_is_sampled_all_along(void **state) {
     }
 }
 
-/* A step of minutes is not followed by seconds of yardsticks. */
+/* Even after a step of minutes, yardsticks do not take seconds. */
 static void a_burst_is_bounded(void **state) {
     (void)state;
     const course c = {100, 3e-4, 4e-4, 1, 4};
@@ -100,7 +101,7 @@ static void a_burst_is_bounded(void **state) {
     assert_true(l.rounds > 3 * (int64_t)(0.9 * HP_YARD_BURST_S / c.round_s));
 }
 
-/* After very long steps come short ones, and the other way round: bursts do not stop coming for long. */
+/* Very long steps are followed by short ones, and the reverse: bursts never stop for long. */
 static void pauses_follow_the_steps(void **state) {
     (void)state;
     hp_yard_budget b = {0};
@@ -114,7 +115,7 @@ static void pauses_follow_the_steps(void **state) {
             now_s += took_s;
             hp_yard_budget_charge(&b, burst, now_s, took_s, 0);
             next = hp_yard_budget_next(&b, now_s, done);
-            assert_true(next - done <= 2 * 300 + 2); /* 0.3 ms at 1 % of 0.1 ms a step, at most doubled */
+            assert_true(next - done <= 2 * 300 + 2); /* 0.3 ms at 1 % of 0.1 ms per step, at most doubled */
         }
         now_s += done < 2500 ? 1e-4 : 1e-2;
     }

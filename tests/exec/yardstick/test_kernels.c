@@ -1,5 +1,5 @@
-/* test_kernels.c - the yardsticks do the work that they say: multiply-adds by their closed form, reads by the sum of what
- * lies there; and the same amount in every sample. */
+/* test_kernels.c - the yardsticks do the work that they claim: multiply-adds by their closed form, reads by
+ * the sum of the memory; the same amount in every sample. */
 #include "exec/yardstick/yardstick.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ static void count_reads(hp_yard_buffers *b, const hp_yard_kernel *k, uint32_t pe
     }
 }
 
-/* All words are 1, so that a sum counts words. */
+/* All words are 1, so the sum counts words. */
 static void kernels_read_the_bytes_they_state(void **state) {
     (void)state;
     hp_yard_buffers b = {.loops = hp_yard_loops_pick(), .far_bytes = HP_YARDSTICK_FAR_BYTES};

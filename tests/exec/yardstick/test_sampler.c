@@ -1,5 +1,5 @@
-/* test_sampler.c - ranks, as threads, sample their yardsticks between steps: all after the same steps and equally often,
- * whatever their clocks say and however long their steps take; a rank that is gone is named. */
+/* test_sampler.c - ranks, as threads, sample their yardsticks between steps: all after the same steps and
+ * equally often, whatever their clocks and the lengths of their steps; a missing rank is named. */
 #include "exec/yardstick/sampler.h"
 #include "base/clock.h"
 #include "base/rng.h"
@@ -21,7 +21,7 @@ typedef struct sampled_rank {
     int rank;
     int64_t steps;
     uint64_t seed;
-    bool gone; /* comes no more after half of the steps */
+    bool gone; /* stops coming after half of the steps */
     double limit_s;
     volatile sig_atomic_t stop;
     pthread_t thread;
@@ -39,7 +39,8 @@ static void sleep_us(int64_t us) {
     nanosleep(&t, NULL);
 }
 
-/* Steps of up to a millisecond, each rank's own; the ranks' clocks do not agree when the run began. */
+/* Steps of up to a millisecond, different on each rank; the ranks' clocks disagree about
+ * the start of the run. */
 static void *sample_steps(void *arg) {
     sampled_rank *me = arg;
     char path[256];
@@ -145,7 +146,7 @@ static void all_ranks_sample_after_the_same_steps(void **state) {
         }
 }
 
-/* Do the others name the last of three ranks, which comes no more? */
+/* Do the others name the last of three ranks, which stops coming? */
 static bool absent_rank_is_named(double limit_s) {
     sampled_rank rank[MOST_RANKS];
     char folder[] = "/tmp/hplan-sampler-XXXXXX";
@@ -161,8 +162,8 @@ static bool absent_rank_is_named(double limit_s) {
     return named;
 }
 
-/* The one that runs out of patience first names it; no rank waits for ever. With little patience a rank that gets no processor
- * is taken for one that stays away: then with more. */
+/* The rank that runs out of patience first names it; no rank waits for ever. With little patience, a rank
+ * that gets no processor looks absent: then the test repeats with more. */
 static void a_rank_that_stays_away_is_named(void **state) {
     (void)state;
     double limit_s = 0.5;

@@ -1,5 +1,5 @@
-/* test_choices.c - without a GPU: plans that are already made take over the engines that another rank
- * chose, where they fit; of ranks that chose differently each ends with the first one's. */
+/* test_choices.c - without a GPU: existing plans adopt the engines that another rank chose, if they fit.
+ * Ranks that chose differently all end up with the first one's choice. */
 #include "tests/support/dnn/described_dnn.h"
 
 static const int64_t ROOMY = 64 << 20, NARROW = 0;
@@ -24,7 +24,7 @@ static const char *choice_of(const hp_dnn *dnn, char out[512]) {
     return out;
 }
 
-/* An operation whose best engine is another one without workspace. */
+/* An operation whose best engine changes when there is no workspace. */
 static hp_dnn_conv differing(hp_dnn *roomy, hp_dnn *narrow) {
     static const int channels[] = {64, 128, 512, 20, 95};
     char a[512], b[512];
@@ -59,7 +59,7 @@ static void plans_take_over_what_another_chose(void **state) {
     hp_dnn_close(narrow);
 }
 
-/* What was told first stays; what does not fit here stays as it was. */
+/* The first announced choice stays; what does not fit here stays as it was. */
 static void what_was_told_first_counts(void **state) {
     (void)state;
     char own[512], now[512];

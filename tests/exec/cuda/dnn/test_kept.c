@@ -1,5 +1,5 @@
-/* test_kept.c - without a GPU: what the user's cache keeps of cuDNN from run to run, choices of engines
- * and plans, is what was put there or nothing, whatever became of its files meanwhile. */
+/* test_kept.c - without a GPU: what the user's cache keeps of cuDNN between runs, choices of engines and
+ * plans, is exactly what was put there or nothing, whatever happened to its files. */
 #include "base/hash.h"
 #include "base/rng.h"
 #include "networks/graph/acts.h"
@@ -61,8 +61,8 @@ static void choose(hp_dnn *dnn, const char *key, int engine) {
     json_object_set_new(dnn->choices, key, json_pack("{s:i, s:{}}", "engine", engine, "knobs"));
 }
 
-/* Of two that write in turns the first one's choice stays, in the file; each one's own stays its own, and it
- * takes what it has not chosen. */
+/* When two write in turns, the file keeps the first one's choice. Each keeps its own in memory and adopts
+ * what it has not chosen. */
 static void writers_lose_nothing_of_each_other(void **state) {
     (void)state;
     hp_dnn *a = open_with_cache(), *b = open_with_cache();
@@ -89,7 +89,7 @@ static void spoil(const char *path, const char *text) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* A damaged file is no error, and is written anew. */
+/* A damaged file is not an error; it is rewritten. */
 static void choices_are_kept_from_run_to_run(void **state) {
     (void)state;
     char path[HP_DNN_PATH];
@@ -109,7 +109,7 @@ static void choices_are_kept_from_run_to_run(void **state) {
 
 /* --- plans --- */
 
-/* An engine of the same key and choice as another process has it before it has a plan. */
+/* An engine with the same key and choice, as another process has it before it has a plan. */
 static hp_dnn_engine like(const hp_dnn_engine *e) {
     hp_dnn_engine other = {.index = e->index, .choice = json_deep_copy(e->choice)};
     memcpy(other.key, e->key, sizeof other.key);
@@ -142,7 +142,7 @@ static void a_kept_plan_is_the_plan(void **state) {
     hp_dnn_close(dnn);
 }
 
-/* The only file of plans there is. */
+/* Finds the only file of plans. */
 static void find_plan(char *path, size_t n) {
     char command[64];
     snprintf(command, sizeof command, "ls %s/hplan/*.plan", folder);
@@ -192,7 +192,7 @@ static void plans_of_something_else_are_not_used(void **state) {
     hp_dnn_cache_put(path, other);
     assert_refused(dnn, e);
     json_object_update(other, o);
-    json_object_set_new(other, "plan", json_string("{}")); /* whole, but cuDNN does not take it */
+    json_object_set_new(other, "plan", json_string("{}")); /* intact, but cuDNN rejects it */
     json_object_set_new(other, "sum", json_integer((json_int_t)hp_hash64("{}", 2, 0)));
     hp_dnn_cache_put(path, other);
     assert_refused(dnn, e);
@@ -205,7 +205,7 @@ static void plans_of_something_else_are_not_used(void **state) {
     hp_dnn_close(dnn);
 }
 
-/* One byte changed, anywhere, or the end lost: nothing, or what it was. */
+/* One byte changed anywhere, or the end lost: reading gives nothing, or the original. */
 static void damaged_plans_are_not_used(void **state) {
     enum { TRIALS = 400 };
     (void)state;
@@ -277,8 +277,8 @@ static void the_oldest_plans_make_room(void **state) {
     hp_dnn_close(dnn);
 }
 
-/* Engines whose plans were built ahead have their texts, where there is a driver that loads kernels, or can
- * still be built. */
+/* Engines whose plans were built ahead have texts if a driver loads kernels; otherwise they
+ * can still be built. */
 static void what_is_built_ahead_can_be_used(void **state) {
     enum { N = 2 };
     (void)state;

@@ -1,9 +1,9 @@
 /* test_plans.c - without a GPU: cuDNN has an acceptable engine for every convolution of every built-in
  * network, in every precision and direction; choices survive being written down.
  *
- * The GPU is the H100 whose description by cuDNN is tests/data/h100.json; nothing here runs on it. By hand:
- * HPLAN_CUDA_PLANS=compile compiles what cuDNN compiles at run time, too (minutes); HPLAN_CUDA_PLANS_EACH=N tries one problem
- * in N, whatever the tier; HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
+ * The GPU is the H100 whose description by cuDNN is tests/data/h100.json; nothing runs on it. By hand:
+ * HPLAN_CUDA_PLANS=compile also compiles what cuDNN compiles at run time (minutes); HPLAN_CUDA_PLANS_EACH=N
+ * tries one problem in N, whatever the tier; HPLAN_CUDA_PLANS_CSV=FILE keeps the table. */
 #include "networks/graph/acts.h"
 #include "plan/memory/memory_device.h"
 #include "tests/support/plan/built/whole_shape.h"
@@ -55,7 +55,7 @@ static int32_t padding_after(int32_t in, int32_t out, int32_t k, int32_t stride,
     return (out - 1) * stride + (k - 1) * dil + 1 - before - in;
 }
 
-/* A transposed convolution is the gradient of one from its output to its input. */
+/* A transposed convolution is the data gradient of one from its output to its input. */
 static hp_dnn_conv conv_of(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
@@ -86,8 +86,8 @@ static hp_dnn_conv conv_of(const hp_graph *g, int layer) {
 
 typedef struct planned {
     hp_dnn_conv conv;
-    int64_t workspace[HP_DTYPES]; /* that plans have for it */
-    bool learns;                  /* its input's gradient is wanted: it is not the image */
+    int64_t workspace[HP_DTYPES]; /* workspace that plans reserve for it */
+    bool learns;                  /* its input's gradient is wanted, because the input is not the image */
 } planned;
 
 static void add_distinct(planned *all, int *n, const hp_graph *g, int layer) {
@@ -164,7 +164,7 @@ static void try_problem(const planned *c, const precision *p, variant v, tally *
     record(csv, &c->conv, p, v, plan);
 }
 
-/* One problem in so many is tried, each convolution in another precision and direction. */
+/* One problem in this many is tried, each convolution in another precision and direction. */
 static int one_in(void) {
     const char *each = getenv("HPLAN_CUDA_PLANS_EACH");
     if (each) return atoi(each) < 1 ? 1 : atoi(each);
@@ -233,8 +233,8 @@ static void tensors_of_2_to_the_31_elements_are_cut(void **state) {
 
 /* --- choices --- */
 
-/* Another hplan-exec that takes them uses the same engines without asking heuristics: text and engines agree.
- */
+/* Another hplan-exec that adopts the choices uses the same engines without asking heuristics: texts
+ * and engines agree. */
 static void choices_written_down_are_the_choices(void **state) {
     (void)state;
     const hp_dnn_conv c = square_conv(HP_DNN_WGRAD, HP_BF16, 2, 28, 64);
@@ -274,7 +274,7 @@ static void damaged_choices_are_refused(void **state) {
     }
 }
 
-/* What does not exist is refused by name. */
+/* Impossible operations are refused by name. */
 static void sizes_that_do_not_belong_together_are_refused(void **state) {
     (void)state;
     hp_dnn_conv c = square_conv(HP_DNN_FORWARD, HP_F32, 1, 8, 4);
@@ -285,8 +285,8 @@ static void sizes_that_do_not_belong_together_are_refused(void **state) {
     assert_non_null(strstr(err.text, "do not belong together"));
 }
 
-/* A convolution with a sum, fused by an engine of last resort, is a fiftieth as fast as alone: the residual blocks of
- * ResNet-101 in strict float32. */
+/* With a sum, only an engine of last resort fuses these convolutions, at a fiftieth of the speed of the
+ * convolution alone: the residual blocks of ResNet-101 in strict float32. */
 static void what_only_a_last_resort_fuses_stays_alone(void **state) {
     (void)state;
     hp_dnn_conv c = square_conv(HP_DNN_FORWARD, HP_F32, 64, 16, 256);

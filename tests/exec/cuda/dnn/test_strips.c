@@ -1,5 +1,5 @@
-/* test_strips.c - a convolution or a gradient of one in pieces, samples or strips of rows, is the whole:
- * in integers, by the definition. */
+/* test_strips.c - a convolution or its gradient in pieces, samples or strips of rows, equals the whole: in
+ * integers, by the definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static int32_t roll(dice *d, int32_t low, int32_t high) {
     return low + (int32_t)hp_rng_below(d->seed, 31, d->at++, (uint64_t)(high - low + 1));
 }
 
-/* Any convolution; at either end some rows and columns may be left unread. */
+/* Draws any convolution; some rows and columns at either end may be unread. */
 static hp_dnn_conv draw_conv(dice *d) {
     hp_dnn_conv c = {.kind = roll(d, HP_DNN_FORWARD, HP_DNN_WGRAD), .dtype = HP_F32, .n = roll(d, 1, 5)};
     c.groups = roll(d, 1, 3);
@@ -56,7 +56,7 @@ static void product(int kind, int64_t *x, int64_t *w, int64_t *y) {
     if (kind == HP_DNN_WGRAD) *w += *x * *y;
 }
 
-/* Output o (of all pixels and channels) and the kernel at its place. */
+/* Adds the products for output o, counted over all pixels and channels, with the kernel at its position. */
 static void at_output(const hp_dnn_conv *c, int64_t o, int64_t *x, int64_t *w, int64_t *y) {
     const int32_t k = (int32_t)(o % c->oc), ox = (int32_t)(o / c->oc % c->ow),
                   oy = (int32_t)(o / c->oc / c->ow % c->oh);
@@ -72,7 +72,7 @@ static void at_output(const hp_dnn_conv *c, int64_t o, int64_t *x, int64_t *w, i
     }
 }
 
-/* Zeros in what is made. */
+/* Zeros the result. */
 static void clear(const hp_dnn_conv *c, int64_t *x, int64_t *w, int64_t *y) {
     const int64_t filter = (int64_t)c->oc * (c->ic / c->groups) * c->kh * c->kw;
     if (c->kind == HP_DNN_FORWARD) memset(y, 0, sizeof *y * (size_t)(c->n * c->oh * c->ow * c->oc));
@@ -93,8 +93,8 @@ static void fill(maps *m, dice *d) {
     for (size_t i = 0; i < sizeof *m / sizeof *all; i++) all[i] = roll(d, -9, 9);
 }
 
-/* A piece is what cuDNN takes: no padding below zero, its output the size that it computes, its addresses as
- * aligned as it says. */
+/* Checks that cuDNN accepts the piece: no negative padding, an output of the size that it computes, addresses
+ * as aligned as it claims. */
 static void check_piece(const hp_dnn_piece *p, int64_t limit) {
     const hp_dnn_conv *c = &p->conv;
     assert_true(c->pad_top >= 0 && c->pad_left >= 0 && c->pad_bottom >= 0 && c->pad_right >= 0);

@@ -1,5 +1,5 @@
-/* test_views.c - without a GPU: convolutions that do not read all of the map they are given, as tiles
- * with a neighbour's rows around them have, find engines as good as those of the map that they read. */
+/* test_views.c - without a GPU: convolutions that read only part of their map find engines as good as for
+ * that part alone. Tiles with a neighbour's rows around them are such convolutions. */
 #include "tests/support/dnn/described_dnn.h"
 
 static const int64_t WORKSPACE = 64 << 20;
@@ -19,7 +19,7 @@ static int close_described(void **state) {
 
 typedef struct tile {
     const char *name;
-    int32_t n, side, ic, oc, k, stride, groups, unread; /* square; rows and columns on all sides */
+    int32_t n, side, ic, oc, k, stride, groups, unread; /* square; unread rows and columns on all sides */
 } tile;
 
 static const tile TILES[] = {
@@ -27,7 +27,7 @@ static const tile TILES[] = {
     {"spread", 4, 60, 64, 64, 3, 1, 1, 2},     {"odd", 2, 33, 190, 95, 1, 1, 1, 1},
     {"depthwise", 4, 58, 96, 96, 3, 2, 96, 1}, {"one sample", 1, 260, 64, 64, 3, 1, 1, 1}};
 
-/* Windows are inside the part that is read. */
+/* Windows lie inside the part that is read. */
 static hp_dnn_conv conv_of(const tile *t) {
     const int32_t read = t->side - 2 * t->unread, out = (read - t->k) / t->stride + 1,
                   after = (out - 1) * t->stride + t->k + t->unread - t->side;
@@ -60,7 +60,7 @@ static int64_t engine_of(hp_dnn_conv c, const char *name) {
     return hp_dnn_plan_engine(plan);
 }
 
-/* The same windows over a map of what they read alone. */
+/* The same windows over a map with only what they read. */
 static hp_dnn_conv whole(hp_dnn_conv c) {
     c.ih += c.pad_top;
     c.iw += c.pad_left;

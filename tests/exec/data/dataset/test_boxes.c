@@ -1,5 +1,5 @@
-/* test_boxes.c - a rank reads its part of a sample: the parts of any grid are the whole, exactly,
- * whatever the files, and no more of an image is held than the part needs. */
+/* test_boxes.c - a rank reads its part of a sample: the parts of any grid equal the whole exactly, for all
+ * files, and no more of an image is held than the part needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
 
-/* Pixels of the files; odd, and no multiple of a strip or a tile. */
+/* Size of the files' images: odd, and not a multiple of a strip or a tile. */
 enum { H = 53, W = 37, CLASSES = 4 };
 
 static void noise(uint8_t *px, int n, uint64_t seed) {
@@ -84,7 +84,7 @@ static int32_t draw(uint64_t k, uint64_t what, int32_t n) {
     return (int32_t)hp_rng_below(3, k, what, (uint64_t)n);
 }
 
-/* A box of at least one pixel anywhere, as halos make them. */
+/* Any box of at least one pixel, like those with halos. */
 static hp_box any_box(uint64_t k, int h, int w, int c) {
     const int n[HP_AXES] = {1, h, w, c};
     hp_box b;
@@ -114,7 +114,7 @@ static void every_box_is_its_part_of(const hp_data_options *o, int64_t samples) 
     hp_dataset_close(d);
 }
 
-/* As they are, shrunk, enlarged, cut out of the middle, and with a label map coarser than the image. */
+/* Unscaled, shrunk, enlarged, cut out of the middle, and with a label map coarser than the image. */
 static void any_box_of_a_sample_is_its_part_of_the_whole(void **state) {
     (void)state;
     static const int sizes[][3] = {{H, W, 0}, {31, 29, 0}, {80, 91, 0}, {20, 30, 40}, {33, 21, 0}};
@@ -149,8 +149,8 @@ static int64_t at(const hp_box *b, int n, int y, int x, int c) {
            (c - b->lo[3]);
 }
 
-/* One part's buffers against those of a rank that has it all; counts[] how often an element was somebody's.
- */
+/* Compares one part's buffers with those of a rank that has everything; counts[]: how often each element
+ * occurred in a part. */
 static void check_part(hp_loader *l, const hp_program *p, const hp_box *whole, const double *want,
                        const int32_t *want_label, const hp_layout *layout, int part, int *counts) {
     const hp_box box = layout_box(layout, whole->hi[1], whole->hi[2], whole->hi[3], p->micro_batch, part);
@@ -257,7 +257,7 @@ static void any_window_of_a_file_is_its_part_of_the_whole(void **state) {
     }
 }
 
-/* Stored from the bottom up: turned round before it is cut. */
+/* Stored from the bottom up: turned before it is cut. */
 static void a_tiff_stored_upside_down_is_turned_round(void **state) {
     (void)state;
     uint8_t px[H * W * 3];
@@ -274,7 +274,7 @@ static void a_tiff_stored_upside_down_is_turned_round(void **state) {
     hp_image_free(&image);
 }
 
-/* 400 million pixels are refused whole, and a tile of them costs no more than the tile. */
+/* 400 million pixels are refused as a whole; a tile of them costs no more than the tile. */
 static void a_tile_of_an_image_too_large_to_hold_is_read(void **state) {
     (void)state;
     enum { SIDE = 20000, ROWS = 16 };

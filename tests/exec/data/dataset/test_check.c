@@ -1,5 +1,5 @@
-/* test_check.c - samples that cannot be read: they are found in whatever part of them the damage lies, and what the loader reads in
- * their place. */
+/* test_check.c - unreadable samples: damage is found in any part of them, and the loader reads
+ * others in their place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static hp_dataset *open_folder(const char *name, int side, int32_t split) {
     return d;
 }
 
-/* Calls until the sample is read or an error comes; *calls: how many. */
+/* Calls until the sample is read or an error comes; *calls: number of calls. */
 static hp_status check(hp_dataset *d, int64_t index, int *calls, hp_error *err) {
     int32_t row = 0;
     *calls = 0;
@@ -41,11 +41,12 @@ static hp_status check(hp_dataset *d, int64_t index, int *calls, hp_error *err) 
     return HP_OK;
 }
 
-/* 9 million pixels: more than one call reads. Cut anywhere, the file is found and named; in its last part only by the last call. */
+/* 9 million pixels take more than one call. Wherever a file was cut, it is found and named; a cut in its last
+ * part only by the last call. */
 static void damage_is_found_wherever_it_lies(void **state) {
     (void)state;
     enum { SIDE = 3000, SHARES = 8 };
-    static uint8_t px[SIDE * SIDE]; /* noise: bytes of the file and rows go together */
+    static uint8_t px[SIDE * SIDE]; /* noise: so a position in the file corresponds to a row */
     for (size_t i = 0; i < sizeof px; i += 8) {
         const uint64_t noise = hp_rng_below(5, 0, i, UINT64_MAX);
         memcpy(px + i, &noise, 8);
@@ -76,7 +77,7 @@ static void damage_is_found_wherever_it_lies(void **state) {
     hp_dataset_close(d);
 }
 
-/* Image i is (i + 1) everywhere. */
+/* Every pixel of image i is i + 1. */
 static void make_folder(const char *split) {
     uint8_t px[S * S];
     for (int i = 0; i < FILES; i++) {
@@ -87,7 +88,7 @@ static void make_folder(const char *split) {
     }
 }
 
-/* One epoch of batches of 2, by so many threads: pixel[i] and label[i] of place i. */
+/* Reads one epoch in batches of 2 with that many threads: pixel[i] and label[i] of position i. */
 static void read_all(hp_dataset *d, bool eval, int32_t threads, uint8_t *pixel, int32_t *label) {
     enum { BATCH = 2 };
     const hp_program p = {.batch = BATCH, .micro = 1, .micro_batch = BATCH, .dtype = HP_F32};

@@ -1,5 +1,5 @@
-/* test_dataset.c - data sets, shuffling and the loader: who gets which sample, and what bad files are
- * answered with. */
+/* test_dataset.c - data sets, shuffling and the loader: which rank gets which sample, and the
+ * errors for bad files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,8 +44,8 @@ static void open_fails(const hp_data_options *o, hp_status code, const char *wor
 
 /* --- IDX --- */
 
-/* Published (Xiao, Rasul, Vollgraf 2017): 60,000 training and 10,000 test images, the ten classes equally
- * often. */
+/* Published (Xiao, Rasul, Vollgraf 2017): 60,000 training and 10,000 test images, all ten
+ * classes equally frequent. */
 static void fashion_mnist_has_6000_and_1000_images_per_class(void **state) {
     (void)state;
     if (access("/usr/share/datasets/fashion-mnist", R_OK) != 0) {
@@ -168,7 +168,7 @@ static void every_truncation_of_idx_files_is_refused(void **state) {
     }
 }
 
-/* Magic and sizes of both files are tied together by their lengths, so that any one wrong bit shows. */
+/* The files' lengths tie their magic numbers and sizes together, so any single wrong bit is detected. */
 static void every_flipped_header_bit_of_idx_files_is_refused(void **state) {
     (void)state;
     const hp_data_options o = options(scratch, 2, 3, 1);
@@ -216,8 +216,7 @@ static void synthetic_samples_are_a_function_of_seed_split_and_index(void **stat
     hp_dataset *d[4] = {open_ok(&o), open_ok(&o), open_ok(&other), open_ok(&test)};
     float x[4][9 * 7 * 3];
     int32_t label[4];
-    assert_int_equal(read_sample(d[1], 8, x[1], NULL, NULL),
-                     HP_OK); /* what was read before does not matter */
+    assert_int_equal(read_sample(d[1], 8, x[1], NULL, NULL), HP_OK); /* earlier reads do not matter */
     for (int i = 0; i < 4; i++) assert_int_equal(read_sample(d[i], 5, x[i], &label[i], NULL), HP_OK);
     assert_memory_equal(x[0], x[1], sizeof x[0]);
     assert_int_equal(label[0], label[1]);
@@ -226,8 +225,8 @@ static void synthetic_samples_are_a_function_of_seed_split_and_index(void **stat
     for (int i = 0; i < 4; i++) hp_dataset_close(d[i]);
 }
 
-/* Pixels uniform on 0..255: of x/255 the mean is 1/2 and the variance (256^2 - 1) / 12 / 255^2; labels
- * uniform. Bounds: five standard errors (variance of a uniform's square: 4/45 of (width/2)^4). */
+/* Pixels are uniform on 0..255: x/255 has mean 1/2 and variance (256^2 - 1) / 12 / 255^2. Labels are uniform.
+ * Bounds: five standard errors (variance of a uniform's square: 4/45 of (width/2)^4). */
 static void synthetic_pixels_and_labels_are_uniform(void **state) {
     (void)state;
     enum { SAMPLES = 200, PIXELS = 32 * 32 * 3 };
@@ -280,8 +279,8 @@ static void shuffle_sends_every_position_everywhere(void **state) {
     double chi2 = 0.0;
     for (int i = 0; i < 10; i++)
         for (int k = 0; k < 10; k++) chi2 += pow(count[i][k] - SEEDS / 10, 2.0) / (SEEDS / 10);
-    assert_true(chi2 <
-                126.1); /* 99.9 % of chi-square with 81 degrees of freedom, rows and columns being fixed */
+    assert_true(chi2 < 126.1); /* 99.9 % of chi-square with 81 degrees of freedom, as row and
+                                * column sums are fixed */
 }
 
 /* A random permutation has one fixed point and, between two epochs, one agreement on average (Poisson). */
@@ -314,7 +313,7 @@ static hp_loader *loader_of(hp_dataset *d, const hp_program *p, int replica, boo
     return l;
 }
 
-/* All labels and pixels of one step, gathered replica by replica, micro-batch by micro-batch. */
+/* Gathers all labels and pixels of one step, replica by replica, micro-batch by micro-batch. */
 static void gather(hp_dataset *d, const hp_program *p, int64_t step, bool eval, void *x, int32_t *labels) {
     const size_t bytes = (size_t)p->micro_batch * 12 * (size_t)hp_dtype_bytes((hp_dtype)p->dtype);
     const hp_box box = {{0}, {(int32_t)p->micro_batch, 2, 2, 3}},
@@ -375,8 +374,8 @@ static void label_idx(unsigned char labels[8 + 21]) {
     write_idx(images, sizeof images, labels, 8 + 21);
 }
 
-/* 21 samples in batches of 4: training uses 20 different ones an epoch, evaluation each of the 21 once, in
- * order. */
+/* 21 samples in batches of 4: an epoch of training uses 20 different ones; evaluation uses each of the
+ * 21 once, in order. */
 static void training_drops_the_partial_batch_and_evaluation_covers_it(void **state) {
     (void)state;
     unsigned char labels[8 + 21] = {0, 0, 8, 1, 0, 0, 0, 21};
@@ -401,7 +400,7 @@ static void training_drops_the_partial_batch_and_evaluation_covers_it(void **sta
         gather(d, &p, step, true, x, got);
         for (int i = 0; i < 4; i++) assert_int_equal(got[i], step * 4 + i < 21 ? step * 4 + i : -1);
     }
-    for (int i = 12; i < 48; i++) assert_true(x[i] == 0.0f); /* the samples that are none */
+    for (int i = 12; i < 48; i++) assert_true(x[i] == 0.0f); /* padding after the last sample */
     hp_loader_close(train);
     hp_loader_close(eval);
     const hp_program large = geometry(1, 1, 22, HP_F32);

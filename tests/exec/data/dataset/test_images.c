@@ -1,5 +1,5 @@
-/* test_images.c - decoding, resizing and image folders. Oracles: the formats' own libraries write what
- * is read back, and closed forms of the resampling. */
+/* test_images.c - decoding, resizing and image folders. Oracles: the formats' own libraries write what is
+ * read back, and closed forms of resampling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static hp_image read_ok(const char *path) {
     return image;
 }
 
-/* The decoded pixels equal `px` (H, W, c) but for `tolerance`. */
+/* The decoded pixels equal `px` (H, W, c) within `tolerance`. */
 static void reads_back(const char *path, const uint8_t *px, int c, int tolerance) {
     hp_image image = read_ok(path);
     assert_int_equal(image.c, c);
@@ -97,9 +97,8 @@ static const char *make_one(int kind) {
     return path;
 }
 
-/* Shortened by whatever amount, a file is an error, never grey pixels. The slack: the bytes after which
- * nothing of the pixels comes (PNG: IEND and two checksums; JPEG: its end marker and padding; TIFF: the
- * directory stands at the end, 0). */
+/* A file shortened by any amount is an error, never grey pixels. Slack: bytes at the end without pixels (PNG:
+ * IEND and two checksums; JPEG: end marker and padding; TIFF: the directory is at the end, 0). */
 static void every_truncation_is_refused(void **state) {
     (void)state;
     static const size_t slack[] = {20, 3, 0};
@@ -111,7 +110,7 @@ static void every_truncation_is_refused(void **state) {
     }
 }
 
-/* Any one byte changed: an error or some image of a permitted size, and under sanitizers nothing else. */
+/* Any single byte changed gives an error or some image of a permitted size; sanitizers check the rest. */
 static void every_flipped_byte_is_survived(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -159,8 +158,7 @@ static void resized(const uint8_t *px, int h, int w, int c, int full_h, int full
     assert_int_equal(resize_pixels(&fit, &source, &all, out, NULL), HP_OK);
 }
 
-/* The weights sum to one, so constants stay; at equal size every weight but one is zero, so everything stays.
- */
+/* Weights sum to one, so constants stay. At equal size all weights but one are zero, so everything stays. */
 static void resizing_keeps_constants_and_equal_sizes(void **state) {
     (void)state;
     static const int sizes[][2] = {{1, 1}, {5, 40}, {13, 17}, {29, 3}};
@@ -177,8 +175,8 @@ static void resizing_keeps_constants_and_equal_sizes(void **state) {
     hp_image_free(&out);
 }
 
-/* Triangle of width 2 on half-pixel centres. Halving: weights 1 3 3 1 of 8. Doubling: 1/4 and 3/4. Borders
- * renormalise. */
+/* Triangle of width 2 on half-pixel centres. Halving: weights 1 3 3 1 of 8. Doubling: 1/4 and 3/4.
+ * Borders renormalise. */
 static void resizing_weights_are_the_triangles(void **state) {
     (void)state;
     const uint8_t px[] = {0, 80, 160, 8, 240, 40, 88, 200};
@@ -195,7 +193,7 @@ static void resizing_weights_are_the_triangles(void **state) {
     hp_image_free(&out);
 }
 
-/* Scaling and cutting out the centre is the centre of scaling. */
+/* Scaling, then cutting out the centre, equals the centre of the scaled image. */
 static void the_centre_crop_is_the_centre(void **state) {
     (void)state;
     uint8_t px[H * W * 3];
@@ -287,7 +285,7 @@ static void colour_becomes_luma_for_one_channel(void **state) {
     hp_dataset_close(d);
 }
 
-/* 13 x 17 with --resize 26 is 26 x 34, of which a 10 x 20 network sees the centre. */
+/* 13 x 17 with --resize 26 becomes 26 x 34, of which a 10 x 20 network sees the centre. */
 static void resize_scales_the_shorter_side_and_takes_the_centre(void **state) {
     (void)state;
     make_folder();
@@ -391,8 +389,8 @@ static hp_dataset *open_one(const char *path, int h, int w, int c) {
     return d;
 }
 
-/* Neighbours that differ in the last bit differ in the network, which gets (x / 65535 - mean) / std of each channel; of 8 bits
- * the nearest level; floats as they are, never as bytes. */
+/* Adjacent samples that differ in the last bit differ in the network, which gets (x / 65535 - mean) / std per
+ * channel. As bytes they become the nearest level; floats stay as they are and are never bytes. */
 static void wide_samples_reach_the_network_in_full(void **state) {
     (void)state;
     static uint16_t wide[H * W];
@@ -424,7 +422,8 @@ static void wide_samples_reach_the_network_in_full(void **state) {
     hp_dataset_close(f);
 }
 
-/* Of doubled rows each is the one that it came from, or a quarter of the next: linear in the samples, of any type. */
+/* Doubled rows are three quarters of their source and one quarter of the next row: linear in
+ * samples of any type. */
 static void resizing_keeps_the_samples_type(void **state) {
     (void)state;
     const uint16_t wide[] = {1000, 65535};
@@ -444,7 +443,7 @@ static void resizing_keeps_the_samples_type(void **state) {
     hp_image_free(&out);
 }
 
-/* Nothing is lost, scaled or squeezed without a word; where nothing is, there is none. */
+/* Losses, scaling and stretching are reported; otherwise there is no report. */
 static void what_becomes_of_an_image_is_said(void **state) {
     (void)state;
     static const uint16_t wide[H * W];

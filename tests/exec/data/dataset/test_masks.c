@@ -1,5 +1,5 @@
-/* test_masks.c - images with a class per pixel: what a mask's numbers mean, how masks are scaled, and
- * what unfit data are answered with. */
+/* test_masks.c - images with a class per pixel: the meaning of a mask's numbers, scaling of masks, and the
+ * errors for unfit data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,8 @@ static void a_masks_numbers_are_the_classes_and_255_is_ignored(void **state) {
     for (int i = 0; i < H * W; i++) assert_int_equal(labels[i], i % 4 == 3 ? -1 : i % 4);
 }
 
-/* Palettes (PASCAL VOC) and few bits: the stored number, not the colour or grey it stands for. */
+/* Palettes (PASCAL VOC) and few bits: the stored number counts, not the colour or grey
+ * level it stands for. */
 static void palettes_and_few_bits_store_classes_too(void **state) {
     (void)state;
     static const struct {
@@ -85,7 +86,7 @@ static void palettes_and_few_bits_store_classes_too(void **state) {
         }
 }
 
-/* images/NAME.jpg belongs to masks/NAME.png; the order is that of the images' names. */
+/* images/NAME.jpg belongs to masks/NAME.png; the images' names define the order. */
 static void images_of_any_format_find_their_masks(void **state) {
     (void)state;
     uint8_t px[H * W * 3] = {0};
@@ -108,15 +109,15 @@ static void images_of_any_format_find_their_masks(void **state) {
 
 /* --- scaling --- */
 
-/* Pillow's NEAREST: position o of n_out is source floor((o + 1/2) * n / n_out); with --resize of the middle
- * of `full`. */
+/* Pillow's NEAREST: position o of n_out is source floor((o + 1/2) * n / n_out); with --resize, of
+ * the middle of `full`. */
 static int nearest(int o, int n_out, int full, int n) {
     return (int)floor((o + (full - n_out) / 2 + 0.5) * n / full);
 }
 
 static void masks_are_scaled_to_the_nearest_pixel(void **state) {
     (void)state;
-    static const int cases[][5] = {/* out h, w, --resize, full h, w */
+    static const int cases[][5] = {/* output h, w, --resize, full h, w */
                                    {H, W, 0, H, W},   {24, 36, 0, 24, 36},  {4, 6, 0, 4, 6},
                                    {7, 31, 0, 7, 31}, {16, 10, 16, 16, 24}, {10, 20, 30, 30, 45}};
     uint8_t px[H * W];
@@ -136,7 +137,7 @@ static void masks_are_scaled_to_the_nearest_pixel(void **state) {
     }
 }
 
-/* A net whose map is coarser than its image: a label is the pixel under the middle of its cell. */
+/* If a network's map is coarser than its image, a label is the pixel under the centre of its cell. */
 static void a_coarser_map_takes_the_middle_of_its_cells(void **state) {
     (void)state;
     uint8_t px[H * W];
@@ -175,7 +176,8 @@ static void evaluation_ignores_what_is_no_sample(void **state) {
     hp_dataset_close(d);
 }
 
-/* Uniform over the classes, pixel by pixel: chi-square of 9 degrees of freedom at 99.9 %; samples differ. */
+/* Uniform over the classes, pixel by pixel: chi-square with 9 degrees of freedom at 99.9
+ * %; samples differ. */
 static void synthetic_maps_are_uniform(void **state) {
     (void)state;
     enum { SIDE = 200 };
@@ -220,7 +222,7 @@ static void unfit_masks_are_refused_by_name(void **state) {
     const hp_data_options o = options(H, W, 3);
     px[2 * W + 5] = 7;
     make_image("train/images/a.png", H, W);
-    open_fails(&o, scratch, "{images,masks}"); /* a folder of images alone looks like one of classes */
+    open_fails(&o, scratch, "{images,masks}"); /* a folder with only images looks like one of classes */
     make_mask("train/masks/b.png", H, W, px);
     open_fails(&o, "masks/a.png is missing", "add it");
     make_mask("train/masks/a.png", H, W, px);

@@ -1,5 +1,5 @@
-/* test_strips.c - a data set read box by box: the files of a batch are read once although they take
- * turns, bytes are the pixels before normalisation, and large images are shrunk in bands. */
+/* test_strips.c - a data set read box by box: each file of a batch is read once although they take turns,
+ * bytes are the pixels before normalisation, and large images are shrunk in bands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static hp_dataset *dataset(const hp_data_options *o) {
     return d;
 }
 
-/* A batch of two files, strip by strip: each is read once, although they take turns. */
+/* A batch of two files, strip by strip: each is read once although they take turns. */
 static void the_files_of_a_batch_are_each_read_once(void **state) {
     (void)state;
     static const char *const names[] = {"test/a/0.png", "test/a/1.jpg"};
@@ -104,7 +104,7 @@ static void bytes_are_the_pixels_before_normalisation(void **state) {
     }
 }
 
-/* Shrunk from more pixels than one band of the source has: the strips of the result are the whole's. */
+/* Shrunk from more pixels than a band of the source may have: the strips of the result equal the whole's. */
 static void a_large_image_is_shrunk_strip_by_strip(void **state) {
     (void)state;
     enum { SIDE = 2300, TO = 190 };
@@ -116,7 +116,7 @@ static void a_large_image_is_shrunk_strip_by_strip(void **state) {
     hp_image want = {0};
     const hp_pixels source = {SIDE, SIDE, 3, {0, 0, SIDE, SIDE}, large};
     const hp_resize fit = {SIDE, SIDE, TO, TO, TO, TO};
-    for (int32_t y = 0; y < TO; y++) { /* row by row: no row takes more than a band */
+    for (int32_t y = 0; y < TO; y++) { /* row by row: no row needs more than a band */
         const hp_crop row = {y, 0, y + 1, TO};
         assert_int_equal(resize_pixels(&fit, &source, &row, &want, NULL), HP_OK);
         memcpy(whole + (size_t)y * TO * 3, want.px, TO * 3);

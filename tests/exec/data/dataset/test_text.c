@@ -1,5 +1,5 @@
-/* test_text.c - bytes of text as samples: what follows what, which part of which file is held out, which files are read,
- * and what unfit data are answered with. */
+/* test_text.c - bytes of text as samples: their order, the held-out part of each file, which files are read,
+ * and the errors for unfit data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static hp_data_options options(const char *name, int32_t split) {
     return o;
 }
 
-/* Byte i of file f: all values but 0, which no text has. */
+/* Byte i of file f: all values except 0, which text does not contain. */
 static uint8_t byte_of(int f, int i) {
     return (uint8_t)(1 + (i * 7 + f * 31 + i / 50) % 255);
 }
@@ -50,7 +50,7 @@ static const char *name_of(hp_arena *a, const char *paths) {
     return hp_arena_printf(a, "text:%s/%s", scratch, paths);
 }
 
-/* A sample's ids, and its labels behind the last of them: S + 1 bytes. */
+/* A sample's ids, then the last label: S + 1 bytes. */
 static void bytes_of(hp_dataset *d, int64_t index, uint8_t *out) {
     const hp_box all = {{0, 0, 0, 0}, {1, S, 1, 1}};
     float x[S];
@@ -66,7 +66,7 @@ static void bytes_of(hp_dataset *d, int64_t index, uint8_t *out) {
     }
 }
 
-/* Both splits together are the files, the last twentieth of each in the other one. */
+/* Both splits together are the files: the training split, then the last twentieth of each file. */
 static void the_end_of_every_file_is_held_out(void **state) {
     (void)state;
     static const int SIZE[] = {1000, 19, 777};
@@ -118,7 +118,7 @@ static void a_box_of_a_sample_is_a_part_of_it(void **state) {
     hp_arena_free(arena);
 }
 
-/* Links, hidden files and files that are no text do not count; nor does who wrote them first. */
+/* Links, hidden files and binary files do not count, nor does the order in which files were written. */
 static void a_folder_is_its_text(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -1,6 +1,6 @@
-/* test_threads.c - several threads read the samples of a call. Laws, over random data, boxes and programs: what is read,
- * and which error is told, are the same however many threads there are, and whether decoders read the files; all of them beat; and together they keep no more
- * files open than one. */
+/* test_threads.c - several threads read the samples of a call. Laws, over random data, boxes and programs:
+ * what is read, and which error is reported, do not depend on the number of threads, nor on whether decoders
+ * read the files. All threads send pulses. Together they keep no more files open than one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void make_data(void) {
     scratch_write("idx/train-images-idx3-ubyte", images, sizeof images);
     scratch_write("idx/train-labels-idx1-ubyte", labels, sizeof labels);
     for (size_t i = 0; i < sizeof images; i++) images[i] = (uint8_t)(1 + i % 255);
-    scratch_write("text", images, sizeof images); /* which has no zeros */
+    scratch_write("text", images, sizeof images); /* has no zeros */
     make_image("one", 0);
 }
 
@@ -122,7 +122,7 @@ static void open_team(team *t, const source *s, const hp_program *p, uint64_t k,
     char name[SCRATCH_PATH];
     hp_error err = {0};
     hp_data_options o = options_of(s, k, name, &t->beats);
-    if (threads % 2 == 0) o.decoders = decoders; /* 2 threads, while 1, 5 and 19 decode themselves */
+    if (threads % 2 == 0) o.decoders = decoders; /* 2 threads use decoders; 1, 5 and 19 decode themselves */
     if (hp_dataset_open(&o, &t->data, &err) != HP_OK) fail_msg("%s", err.text);
     const bool eval = s->test || draw(k, 6, 3) == 0;
     const hp_loader_options l = {.data = t->data,
@@ -165,7 +165,7 @@ typedef struct answer {
     int32_t *labels;
 } answer;
 
-/* The k-th call that a program makes, drawn from k alone. */
+/* The k-th call of a program, drawn only from k. */
 static answer call(team *t, const hp_program *p, uint64_t k) {
     static const hp_dtype types[] = {HP_F32, HP_F64, HP_BF16, HP_F16, HP_U8};
     const hp_data_options *o = &t->data->o;
@@ -230,8 +230,8 @@ static void what_is_read_does_not_depend_on_the_threads(void **state) {
         assert_int_equal(compare(&SOURCES[k % N_SOURCES], k, 5), 0);
 }
 
-/* Files and masks damaged after the data were opened would be seen by those with a file open alone, so before: at their end,
- * where only reading the pixels finds it. */
+/* Damages files and masks before the data is opened, because afterwards only handles with a closed file would
+ * see it. The damage is at their end, where only reading the pixels finds it. */
 static void the_first_sample_that_fails_is_told_whoever_reads_it(void **state) {
     (void)state;
     int failed = 0;
@@ -248,7 +248,7 @@ static void the_first_sample_that_fails_is_told_whoever_reads_it(void **state) {
     assert_true(failed > (int)law_cases(40) / 2);
 }
 
-/* Of the samples of a call, the error is that of reading them alone, one after the other. */
+/* A call reports the error that reading its samples one by one reports first. */
 static void the_first_error_is_that_of_the_lowest_sample(void **state) {
     (void)state;
     make_data();
@@ -288,8 +288,8 @@ static int open_files(void) {
     return n;
 }
 
-/* As many beats as of one thread: none is lost that shows that reading goes on. And a batch of small files, which one
- * handle would all keep open, stays within its limit. */
+/* Pulses are as many as with one thread: none is lost. A batch of small files, all of which one handle would
+ * keep open, stays within its limit. */
 static void threads_beat_and_share_the_limit_of_open_files(void **state) {
     (void)state;
     enum { MANY = 2 * HP_POOL_READERS };
@@ -344,7 +344,7 @@ static void numbers_of_16_bits_are_the_rounded_ones(void **state) {
     }
 }
 
-/* Generated ones: more threads than samples. */
+/* Generated images, with more threads than samples. */
 static void rows_of_a_large_image_are_shared_by_threads(void **state) {
     (void)state;
     enum { SIDE = 1400, SAMPLES = 2 };

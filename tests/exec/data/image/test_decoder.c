@@ -1,8 +1,9 @@
-/* test_decoder.c - files read by a decoder. Laws: the pixels are those that this process reads; a file that crashes, loops or fills
- * memory is an error that names it, and the next file is read; nothing outlives the rank.
+/* test_decoder.c - files read by a decoder. Laws: the pixels are those that this process reads; a file
+ * that crashes, loops or fills memory gives an error that names it, and the next file is read; nothing
+ * outlives the rank.
  *
- * The hostile file is one that libpng decodes as this test wants: the decoder is this program, whose png_read_row misbehaves
- * for images of certain widths, where this is the test that runs. */
+ * A hostile file is one that libpng decodes as this test wants. The decoder is a fork of this program, whose
+ * png_read_row misbehaves for images of certain widths while this test runs. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,10 +32,10 @@
 #include "tests/support/plan/data_files.h"
 
 enum { H = 211, W = 157 }; /* no small image */
-enum { ROWS = 700 };       /* of a hostile one */
+enum { ROWS = 700 };       /* rows of a hostile image */
 enum { CRASHES = 101, LOOPS, HOARDS, WAITS, ENDS, TRIES };
 
-/* silent_s: no decoder here is to be given up for its silence, however busy the machine. */
+/* silent_s: so long that no decoder here is given up for silence, however busy the machine. */
 static const hp_decoder_limits LIMITS = {
     .memory_bytes = 128 << 20, .cpu_s = 1, .pixels_per_s = 1e6, .silent_s = 600};
 enum { HANGS_S = 300 }; /* longer than anything here takes on a busy machine */
@@ -44,12 +45,12 @@ enum { HANGS_S = 300 }; /* longer than anything here takes on a busy machine */
 static void hoard(void) {
     static void *held[1024];
     for (int i = 0; i < 1024; i++) {
-        held[i] = malloc(2 << 20); /* ends with a NULL */
+        held[i] = malloc(2 << 20); /* the last pointer is NULL */
         memset(held[i], 1, 2 << 20);
     }
 }
 
-/* One byte for each thing that a decoder may not do: 1 if it was refused. */
+/* One byte per forbidden action: 1 if it was refused. */
 static void try_all(uint8_t *row) {
     char *const words[] = {NULL};
     int n = 0;
@@ -64,10 +65,10 @@ static void try_all(uint8_t *row) {
 }
 enum { TRIED = 8 };
 
-static png_uint_32 width; /* of the image that was opened last; 0 in other tests */
+static png_uint_32 width; /* width of the last opened image; 0 in other tests */
 static bool misbehaves;
 
-/* Decoders are forked from this process: they say here that they wait. */
+/* Set by decoders, which are forked from this process, while they wait. */
 static _Atomic int32_t *waiting;
 
 void png_read_info(png_structrp png, png_inforp info) {
@@ -128,7 +129,7 @@ static int stop(void **state) {
     return scratch_teardown(state);
 }
 
-/* Of readers, while decoders work for them. */
+/* Pulses of readers while decoders work for them. */
 static atomic_int beats;
 
 static void beat(void *unused) {
@@ -233,8 +234,8 @@ static void errors_are_those_of_reading_here(void **state) {
 
 /* --- hostile files --- */
 
-/* Reads it: an error with the file's name and these words. The open readers and other files can be read as before. Returns the
- * beats until the error. */
+/* Reads file `w`: the error must have the file's name and these words. Open readers and other files must
+ * still work. Returns the pulses before the error. */
 static int fails(int w, hp_status code, const char *words) {
     static const uint8_t blank[H * W];
     hp_error err = {0};
@@ -261,13 +262,14 @@ static void a_file_that_crashes_costs_its_decoder(void **state) {
     fails(ENDS, HP_EDATA, "status 7");
 }
 
-/* And for a second of processor time its reader beats as often as it looks: ten times, if the machine has nothing else to do. */
+/* Within the second of processor time the reader checks, and sends a pulse, up to ten times
+ * on an idle machine. */
 static void a_file_that_loops_is_stopped(void **state) {
     (void)state;
     assert_true(fails(LOOPS, HP_EDATA, "decoding takes more than 1 s") >= 2);
 }
 
-/* AddressSanitizer waits for a symbolizer that a decoder may not start. */
+/* Skipped: AddressSanitizer waits for a symbolizer that a decoder may not start. */
 #ifdef HPLAN_SANITIZED
 static const bool SANITIZED = true;
 #else
@@ -284,7 +286,7 @@ static void pause_ms(int64_t ms) {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* The decoder that waits in a file; 0: none comes. */
+/* The decoder that waits in a file; 0: none does. */
 static int32_t await_decoder(void) {
     int32_t pid = 0;
     for (const double start_s = hp_now_s(); !(pid = atomic_load(waiting)) && hp_now_s() - start_s < HANGS_S;)
@@ -319,7 +321,7 @@ static void what_a_decoder_may_not_do_is_refused(void **state) {
     assert_int_equal(access("/tmp/hplan-decoder-was-here", F_OK), -1);
 }
 
-/* Beats while the decoder waits, for as long as its reader looks a dozen times. */
+/* Counts pulses while the decoder waits, for about a dozen checks of its reader. */
 static void *count_beats_and_kill(void *more) {
     const int32_t pid = await_decoder();
     const int before = atomic_load(&beats);
@@ -329,7 +331,7 @@ static void *count_beats_and_kill(void *more) {
     return NULL;
 }
 
-/* While a decoder does not work there is nothing to say, but for what it did before. */
+/* A decoder that does not work causes no pulses, except for earlier work. */
 static void beats_say_that_a_decoder_works(void **state) {
     (void)state;
     pthread_t thread;

@@ -1,5 +1,6 @@
-/* test_formats.c - the same picture in every form that TIFF, PNG and JPEG have for it: bits, sign, bands, alpha, orientation, planes,
- * strips, tiles, byte orders, compressions. The formats' own libraries write numbers; what is read is held against these. */
+/* test_formats.c - the same picture in every form that TIFF, PNG and JPEG have for it: bits, sign, bands,
+ * alpha, orientation, planes, strips, tiles, byte orders, compressions. The formats' own libraries write
+ * numbers, with which the results are compared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,12 +18,12 @@
 enum { H = 37, W = 29, TILE = 16, MOST = 200 };
 
 typedef struct form {
-    const char *mode; /* of TIFFOpen: byte order, BigTIFF */
+    const char *mode; /* mode of TIFFOpen: byte order, BigTIFF */
     int bits, format, bands, photometric, planes, tile, compression, predictor;
-    int extra; /* kind of each band beside the colour; -1: the tag is left out */
+    int extra; /* type of each band besides colour; -1: the tag is left out */
 } form;
 
-/* A number of all bits that a sample has, drawn by its place. */
+/* A number that uses all bits of a sample, drawn by its position. */
 static uint64_t drawn(int y, int x, int band) {
     return hp_rng_below(11, (uint64_t)band, (uint64_t)(y * W + x), UINT64_MAX) | 1;
 }
@@ -60,7 +61,7 @@ static void put_sample(const form *f, uint8_t *row, size_t i, uint64_t v) {
         put_bits(row, i, f->bits, v);
 }
 
-/* What TIFF 6.0 says the sample is, of its type's largest where it is an integer. */
+/* The sample's value by TIFF 6.0; integers relative to their type's largest value. */
 static double expected(const form *f, uint64_t v) {
     const uint64_t most = f->bits < 64 ? (UINT64_C(1) << f->bits) - 1 : UINT64_MAX, bits = v & most;
     if (f->format == 3)
@@ -143,7 +144,7 @@ static double real_at(const hp_pixels *view, int y, int x, int c) {
     return hp_sample_held(view->type, view->px, at) / hp_sample_full(view->type);
 }
 
-/* Within a rounding of the type that holds it. */
+/* Equal up to a rounding of the type that holds it. */
 static bool close_to(double got, double want) {
     const double scale = want < -1 || want > 1 ? (want < 0 ? -want : want) : 1, apart = got - want;
     return (apart < 0 ? -apart : apart) <= 1.3e-7 * scale;
@@ -180,7 +181,8 @@ static void holds_form(const form *f) {
     holds_all(f, path, name_of(f));
 }
 
-/* Every kind of sample in grey, in many bands and by planes, in strips and tiles, of both byte orders and BigTIFF. */
+/* Every kind of sample in grey, in many bands and by planes, in strips and tiles, of both byte
+ * orders and BigTIFF. */
 static void samples_of_every_kind_are_those_that_were_written(void **state) {
     (void)state;
     static const int kinds[][2] = {{1, 1},  {2, 1},  {4, 1},  {8, 1},  {16, 1}, {32, 1}, {8, 2},
@@ -219,7 +221,7 @@ static void every_compression_and_predictor_keeps_the_samples(void **state) {
                 if ((f.predictor == 3) != (f.format == 3) && f.predictor > 1)
                     continue; /* made for the other kind */
                 if (f.predictor == 3 && tile)
-                    continue; /* libtiff 4.5 writes it swapped into big-endian files */
+                    continue; /* libtiff 4.5 byte-swaps it wrongly in big-endian files */
                 if (!TIFFIsCODECConfigured((uint16_t)f.compression)) continue;
                 holds_form(&f);
             }
@@ -235,9 +237,9 @@ static void min_is_white_is_turned_round(void **state) {
 /* --- which bands --- */
 
 typedef struct choice {
-    int bands, photometric, extra, channels; /* of the file; of the network, 0: nobody knows */
+    int bands, photometric, extra, channels; /* the file's; channels: the network's, 0: unknown */
     const char *named;                       /* --bands as digits */
-    const char *read;                        /* bands as digits, or the word of a refusal */
+    const char *read;                        /* bands as digits, or a word of the error */
     uint32_t said;
 } choice;
 
@@ -298,11 +300,11 @@ static void bands_are_chosen_by_name_or_by_the_networks_channels(void **state) {
 
 /* --- turned --- */
 
-/* TIFF 6.0, Orientation: which side of the visual image row 0 and column 0 are. */
+/* TIFF 6.0, Orientation: the side of the visual image at row 0 and column 0. */
 static const char SIDES[9][2] = {{0},        {'T', 'L'}, {'T', 'R'}, {'B', 'R'}, {'B', 'L'},
                                  {'L', 'T'}, {'R', 'T'}, {'R', 'B'}, {'L', 'B'}};
 
-/* Where stored row y and column x, counted from their sides, are seen. */
+/* Where stored row y and column x, counted from their sides, appear. */
 static void seen_at(int orientation, int y, int x, int *row, int *column) {
     const int h = orientation > 4 ? W : H, w = orientation > 4 ? H : W, at[2] = {y, x};
     for (int k = 0; k < 2; k++) {
@@ -337,7 +339,7 @@ static void is_turned(const char *path, const char *stored, int orientation) {
     hp_reader_close(flat);
 }
 
-/* A PNG, or a JPEG, with Exif data that hold this one number. */
+/* Adds Exif data with only this number to a PNG or JPEG. */
 static void with_exif(const char *from, const char *to, bool png, bool little, int orientation) {
     size_t n;
     unsigned char *bytes = scratch_read(from, &n);
@@ -399,7 +401,7 @@ static void images_are_turned_as_their_orientation_says(void **state) {
 
 /* --- the same picture in each format --- */
 
-/* PNG of every type and depth against the numbers written: as make_png_as packs them, 16 bits big-endian. */
+/* PNG of every type and depth against the numbers written: packed by make_png_as, 16 bits big-endian. */
 static void png_of_every_depth_holds_what_was_written(void **state) {
     (void)state;
     static const int types[][3] = {{PNG_COLOR_TYPE_GRAY, 1, 1},        {PNG_COLOR_TYPE_GRAY, 2, 1},
@@ -443,7 +445,7 @@ typedef struct refusal {
     const char *word;
 } refusal;
 
-/* What is not read is named. */
+/* Unsupported files are refused by name. */
 static void what_cannot_be_read_is_refused_by_name(void **state) {
     (void)state;
     static const refusal table[] = {

@@ -1,5 +1,5 @@
-/* test_reader.c - files read window by window: any walk of windows holds the whole's pixels, a pass from
- * top to bottom reads no part of the file twice, and what is held is what was asked for. */
+/* test_reader.c - files read window by window. Any walk of windows gives the whole's pixels. A pass from top
+ * to bottom reads no part of the file twice. No more is held than was asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "tests/support/plan/data_files.h"
 #include "tests/support/exec/make_images.h"
 
-/* Odd, and no multiple of a strip or a tile. */
+/* Odd, and not a multiple of a strip or a tile. */
 enum { H = 211, W = 157 };
 
 static uint8_t px[H * W * 3];
@@ -32,7 +32,7 @@ static int32_t draw(uint64_t k, uint64_t what, int32_t n) {
     return (int32_t)hp_rng_below(5, k, what, (uint64_t)n);
 }
 
-/* Window `w` of an open reader against the whole image, (h, w, c). */
+/* Compares window `w` of an open reader with the whole image, (h, w, c). */
 static void holds(hp_reader *r, const hp_crop *w, const uint8_t *whole) {
     hp_error err = {0};
     hp_pixels view;
@@ -44,7 +44,7 @@ static void holds(hp_reader *r, const hp_crop *w, const uint8_t *whole) {
                             whole + ((size_t)y * (size_t)view.w + (size_t)w->x0) * c, n);
 }
 
-/* A walk: mostly down with some overlap, now and then other columns or back to anywhere. */
+/* A walk: mostly down with some overlap, sometimes other columns or back to anywhere. */
 static void walk(const char *path, int c) {
     hp_image whole = {0};
     hp_error err = {0};
@@ -99,8 +99,7 @@ static hp_crop strip(int32_t y) {
     return (hp_crop){y, 0, y + 30 < H ? y + 30 : H, W};
 }
 
-/* Once the first strip is read, the file's head is destroyed: a pass that goes on does not notice, going back
- * fails. */
+/* Destroys the file's head after the first strip: a continuing pass does not notice; going back fails. */
 static void reads_on_without_its_head(const char *path) {
     static const uint8_t zeros[100];
     hp_image whole = {0};
@@ -131,7 +130,7 @@ static void a_pass_of_strips_decodes_every_row_once(void **state) {
     reads_on_without_its_head(scratch_path("x.jpg"));
 }
 
-/* The tiles of all rows above y that lie wholly above it. */
+/* Destroys the tiles that lie entirely above row y. */
 static void destroy_tiles_above(const char *path, int32_t y, int tile) {
     static const uint8_t zeros[64];
     TIFF *t = TIFFOpen(path, "r");
@@ -143,7 +142,7 @@ static void destroy_tiles_above(const char *path, int32_t y, int tile) {
     for (uint32_t i = 0; i < n; i++) scratch_put(path, (long)at[i], zeros, sizeof zeros);
 }
 
-/* Every tile is destroyed as soon as a window has touched it. */
+/* Every tile is destroyed as soon as a window has passed it. */
 static void a_pass_of_strips_decodes_every_tile_once(void **state) {
     (void)state;
     const char *path = scratch_path("x.tif");
@@ -164,7 +163,7 @@ static void a_pass_of_strips_decodes_every_tile_once(void **state) {
 
 /* --- large --- */
 
-/* 4.9e9 pixels, of which the file has one tile: the others are not asked for. */
+/* 4.9e9 pixels, of which the file has one tile: the others are never requested. */
 static void only_the_tiles_that_a_window_touches_are_read(void **state) {
     (void)state;
     enum { SIDE = 70000, TILE = 256, LAST = SIDE / TILE * TILE };
@@ -192,7 +191,7 @@ static void only_the_tiles_that_a_window_touches_are_read(void **state) {
     hp_reader_close(r);
 }
 
-/* One strip of 25 million pixels, more than is kept of one: any part of it is decoded by itself. */
+/* One strip of 25 million pixels, more than may be cached: any part of it is decoded by itself. */
 static void a_window_within_one_large_strip_is_read(void **state) {
     (void)state;
     enum { SIDE = 5000 };
@@ -228,7 +227,7 @@ static void a_window_within_one_large_strip_is_read(void **state) {
 
 enum { SMALL_H = 13, SMALL_W = 17 };
 
-/* Any error has a message, and what could be opened has a permitted size; sanitizers say the rest. */
+/* Every error has a message, and whatever opens has a permitted size; sanitizers check the rest. */
 static void read_damaged(const char *path) {
     hp_error err = {0};
     hp_reader *r = NULL;
@@ -258,7 +257,7 @@ static const char *make_small(int kind) {
     return path;
 }
 
-/* In place: a file written anew thousands of times would wait for the disk. */
+/* In place, because rewriting a file thousands of times would wait for the disk. */
 static void every_flipped_byte_and_every_truncation_is_survived(void **state) {
     (void)state;
     static const uint8_t flips[] = {1, 128, 255};

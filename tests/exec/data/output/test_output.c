@@ -1,5 +1,5 @@
 /* test_output.c - results in files: boxes in any order from any number of writers give the file that the
- * format's own readers expect, and no failure leaves half of one under its name. */
+ * format's own readers expect, and no failure leaves a partial file under its name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static int64_t elems(const hp_output_spec *s) {
     return s->n * s->h * s->w * s->c;
 }
 
-/* The class that the file must hold for pixel i. */
+/* The class that the file must have for pixel i. */
 static int class_of(const hp_output_spec *s, int64_t i) {
     int best = 0;
     for (int c = 1; c < s->c; c++)
@@ -46,7 +46,7 @@ static void put(hp_output *o, const hp_output_spec *s, const hp_box *b) {
     free(data);
 }
 
-/* Boxes that partition the output: halved at random until small, then put in random order by turns. */
+/* Boxes that partition the output: halved at random until small, then shuffled. */
 static int partition(const hp_output_spec *s, hp_box *box, uint64_t seed) {
     int n = 1;
     box[0] = (hp_box){{0}, {(int32_t)s->n, s->h, s->w, s->c}};
@@ -82,7 +82,7 @@ static void write_output(const hp_output_spec *s, uint64_t seed) {
     if (hp_output_finish(s, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
-/* Nothing but the output itself lies in the scratch folder. */
+/* The scratch folder contains nothing but the output. */
 static void nothing_else_is_left(const char *path) {
     char other[SCRATCH_PATH + 8];
     snprintf(other, sizeof other, "%s.part", path);
@@ -115,8 +115,8 @@ static void check_bin(const hp_output_spec *s) {
     free(bytes);
 }
 
-/* Version 1.0: magic, two bytes of version, two of the header's length, a Python dictionary, the numbers at a
- * multiple of 64. */
+/* Version 1.0: magic, two bytes of version, two for the header's length, a Python dictionary, the numbers
+ * at a multiple of 64. */
 static void check_npy(const hp_output_spec *s) {
     size_t n;
     unsigned char *bytes = scratch_read(s->path, &n);
@@ -263,8 +263,8 @@ static void names_that_say_nothing_are_refused_with_the_fix(void **state) {
     assert_int_equal(hp_output_join(&s, &o, NULL), HP_ECREATE);
 }
 
-/* A file size limit stands for a full disk: at first already the numbers, then only the converted file does
- * not fit. The file that was there before stays. */
+/* A file size limit simulates a full disk: first the numbers do not fit, then only the converted file does
+ * not. The earlier file stays. */
 static void a_full_disk_leaves_the_earlier_file(void **state) {
     (void)state;
     static const struct {
@@ -304,8 +304,7 @@ static void a_full_disk_leaves_the_earlier_file(void **state) {
     }
 }
 
-/* The system's own full device, under the name of the converted file. */
-/* What somebody planted beside the output is neither written through nor removed. */
+/* A link planted beside the output, here to /dev/full, is neither followed nor removed. */
 static void a_planted_link_is_not_followed(void **state) {
     (void)state;
     const hp_output_spec s = {scratch_path("x.json"), 1, 20, 20, 1, false};

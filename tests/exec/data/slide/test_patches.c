@@ -1,5 +1,5 @@
-/* test_patches.c - the patch-based way: where tissue is, which patches are taken, what they look like,
- * and what their classes say together. */
+/* test_patches.c - patch-based classification: where tissue is, which patches are taken, their pixels, and
+ * their combined classes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "tests/support/exec/make_images.h"
 #include "tests/support/exec/read_sample.h"
 
-/* A slide: white glass and a disc of tissue. */
+/* A slide: white glass with a disc of tissue. */
 enum { H = 700, W = 900, CY = 330, CX = 520, RADIUS = 240 };
 
 static uint8_t px[H * W * 3];
@@ -33,7 +33,7 @@ static void draw_slide(int c) {
     }
 }
 
-/* Share of the window that is disc, counted pixel by pixel. */
+/* Share of the window that the disc covers, counted pixel by pixel. */
 static double disc_share(const hp_crop *w) {
     int on = 0;
     for (int y = w->y0; y < w->y1; y++)
@@ -88,7 +88,8 @@ static hp_patches choose(hp_arena *a, int size, int stride, double tissue, int h
     return p;
 }
 
-/* Any image, patch and stride not above it: every pixel lies in a patch, every patch in the image. */
+/* Any image, patch and stride up to the patch's size: every pixel lies in a patch, every
+ * patch in the image. */
 static void the_grid_covers_the_image(void **state) {
     (void)state;
     for (uint64_t k = 0; k < 100; k++) {
@@ -122,7 +123,7 @@ static hp_tissue tissue_of(hp_arena *a, const char *path, int side) {
     return t;
 }
 
-/* Cells of 4 pixels count the disc to a few of them along its border. */
+/* Cells of 4 pixels measure the disc up to a few cells along its border. */
 static void tissue_is_the_disc(void **state) {
     (void)state;
     for (int c = 1; c <= 3; c += 2) {
@@ -209,7 +210,7 @@ static void samples_are_the_windows_of_the_image(void **state) {
     }
 }
 
-/* The head is destroyed once the first patch was read. */
+/* The head is destroyed after the first patch was read. */
 static void patches_in_order_are_one_pass_through_the_file(void **state) {
     (void)state;
     const char *path = scratch_path("x.png");
@@ -256,7 +257,7 @@ static void refusals_name_the_fix(void **state) {
     hp_arena_free(a);
 }
 
-/* By a coarser level of the slide the same patches are found, but for those at the border of what counts. */
+/* A coarser level of the slide finds the same patches, except for those at the threshold. */
 static void a_slides_coarse_level_finds_the_same_tissue(void **state) {
     (void)state;
     char command[3 * SCRATCH_PATH];
@@ -310,7 +311,7 @@ static void probabilities_are_those_of_the_softmax(void **state) {
     }
 }
 
-/* Three patches are all but sure of class 0, four lean to class 1: the majority and the mean disagree. */
+/* Three patches are almost sure of class 0, four lean to class 1: the majority and the mean disagree. */
 static void mean_and_majority_are_what_they_say(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -338,7 +339,7 @@ static void the_heat_map_holds_the_probabilities(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
     hp_patches p = choose(a, 10, 10, 0, 40, 70, NULL);
-    for (int i = 0; i < 5; i++) p.cell[i] = 4 * i + 1; /* of 4 x 7 */
+    for (int i = 0; i < 5; i++) p.cell[i] = 4 * i + 1; /* cells in a grid of 4 x 7 */
     p.n = 5;
     float logits[5 * 3];
     for (int i = 0; i < 15; i++) logits[i] = (float)(i * i % 7);

@@ -1,5 +1,5 @@
-/* test_slides.c - slides through OpenSlide, of a pyramidal TIFF that libvips makes. Skipped where there
- * is no vips or no OpenSlide. */
+/* test_slides.c - slides through OpenSlide: a pyramidal TIFF made by libvips. Skipped without
+ * vips or OpenSlide. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void level_0_is_the_image(void **state) {
     hp_reader_close(by_option);
 }
 
-/* libvips halves by averaging 2 x 2 pixels: so does the level, to a rounding. */
+/* libvips halves by averaging 2 x 2 pixels, so the level must match that up to rounding. */
 static void level_1_is_half_as_large_whatever_the_window(void **state) {
     (void)state;
     if (!make_slide(scratch_path("x.tif"))) skip();

@@ -1,5 +1,5 @@
 /* test_constants.c - folded weights against the formula, 8-bit weights against their definition, slices
- * against the whole, and what files may not hold. */
+ * against the whole, and refused files. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void equal(double got, long double want, const char *what, int64_t at) {
         fail_msg("%s %lld: %.9g, not %.9Lg", what, (long long)at, got, want);
 }
 
-/* Output channel of weight e: dimension 0, of transposed convolutions dimension 1. */
+/* Output channel of weight e: dimension 0, in transposed convolutions dimension 1. */
 static int64_t channel_of(const hp_layer *l, const hp_param *w, int64_t e) {
     if (l->op != HP_CONVT) return e / (w->count / w->dim[0]);
     const int64_t per = w->count / w->dim[0] / w->dim[1], i = e / per / w->dim[1];
@@ -36,7 +36,7 @@ static int64_t channel_of(const hp_layer *l, const hp_param *w, int64_t e) {
     return i / (w->dim[0] / groups) * w->dim[1] + e / per % w->dim[1];
 }
 
-/* gamma / sqrt(var + eps) of the layer's norm in channel o, and what it adds; 1 and the bias without one. */
+/* gamma / sqrt(var + eps) of the layer's norm in channel o, and the shift; without a norm: 1 and the bias. */
 static void terms(const source_weights *s, const hp_layer *l, int64_t o, long double *factor,
                   long double *bias) {
     const int32_t *n = l->op == HP_BN ? l->param : l->norm;
@@ -112,7 +112,7 @@ static void norms_fold_by_the_formula(void **state) {
     }
 }
 
-/* Drawn weights are those training starts from: mean 0, variance 1, gamma 1. */
+/* Drawn weights are those that training starts from: mean 0, variance 1, gamma 1. */
 static void drawn_weights_are_the_initial_ones(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -142,8 +142,8 @@ static float *copy_of(hp_arena *a, const float *from, int64_t n) {
     return to;
 }
 
-/* Each channel's largest weight is +-127 of its scale, the others lie on the nearest level. `pixel`: what
- * stands for real 1 in the input. */
+/* Each channel's largest weight is +-127 times its scale; the others are on the nearest level. `pixel`: the
+ * input that stands for real 1. */
 static void channel_by_channel(const hp_graph *g, int layer, const float *w, const hp_filter *q,
                                double pixel) {
     const hp_layer *l = &g->layer[layer];
@@ -178,7 +178,7 @@ static void eight_bit_weights_are_the_nearest_levels(void **state) {
     }
 }
 
-/* Weights of 0, and ones so small that their scale is no float: bytes 0, scale 1. */
+/* Weights of 0, or so small that their scale would not be a float: bytes 0, scale 1. */
 static void empty_channels_have_scale_one(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -241,7 +241,7 @@ static void slices_are_parts_of_the_whole(void **state) {
     }
 }
 
-/* Memory given back is found again. */
+/* Released memory is recovered. */
 static void resting_changes_nothing(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -259,7 +259,7 @@ static void resting_changes_nothing(void **state) {
 
 /* --- changes --- */
 
-/* out[o] w[o][i] in[i], out[o] b[o] + delta[o]; depthwise, grouped and linear layers among them. */
+/* out[o] w[o][i] in[i], out[o] b[o] + delta[o]; includes depthwise, grouped and linear layers. */
 static void factors_multiply_channels(void **state) {
     (void)state;
     for (int k = 0; k < N_NETS; k++) {
@@ -354,7 +354,7 @@ static void foreign_and_broken_weights_are_refused(void **state) {
         if (cnn->layer[l].n_norm) layer = l;
     const int32_t *norm = cnn->layer[layer].norm;
     static const double bad[] = {NAN, -1.0, -1e-5, INFINITY};
-    for (int i = 0; i < 4; i++) { /* a variance below -eps has no root, of -eps no inverse */
+    for (int i = 0; i < 4; i++) { /* a variance below -eps has no root, -eps no inverse */
         s.value[norm[3]][1] = bad[i] == -1e-5 ? -cnn->layer[layer].eps : bad[i];
         s.dtype = HP_F64;
         source_save(path, &s);

@@ -1,5 +1,5 @@
-/* test_prefix.c - weights of wrapped models: whatever stands before every name, they load as they would without; where it is
- * not one prefix that makes them the network's, they are refused, and both sides' names are shown. */
+/* test_prefix.c - weights of wrapped models: whatever prefix all names have, they load as without it. If no
+ * single prefix makes them the network's, they are refused, and the error shows the names of both sides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static hp_graph *build(hp_arena *a, const char *net) {
     return g;
 }
 
-/* All parameters of the network, one after the other. */
+/* All parameters of the network, one after another. */
 static hp_weights place(hp_arena *a, const hp_graph *g) {
     hp_role *role = HP_NEW(a, hp_role, 1);
     int64_t end[2] = {0};
@@ -62,7 +62,7 @@ static const void *copied(void *self, int i, hp_error *err) {
     return ((const hp_st_tensor *)self)[i].data;
 }
 
-/* `extra`: names of more tensors, NULL: none; `times`: the file's tensors so often. */
+/* `extra`: names of additional tensors, NULL: none; `times`: copies of the file's tensors. */
 static const char *renamed(hp_arena *a, const char *from, rename_tensor *f, const char *const *word,
                            int times, const char *const *extra) {
     static const float nothing[4];
@@ -152,7 +152,7 @@ static void what_is_not_under_the_prefix_is_left_out(void **state) {
     hp_arena_free(a);
 }
 
-/* A network out of a wrapped model, and weights of the model itself, or wrapped otherwise. */
+/* A network exported from a wrapped model, with weights of the model itself, or wrapped otherwise. */
 static void prefixes_of_the_network_are_replaced(void **state) {
     static const char *const own = "model.", *const other = "module.";
     (void)state;
@@ -204,8 +204,8 @@ static void what_no_single_prefix_mends_is_refused(void **state) {
     hp_arena_free(a);
 }
 
-/* Which of them is meant, nobody says: an average of the weights is of use, an optimiser's moments are not. The plain names
- * are a copy as any other, and where the others are not the whole network, they are the ones looked at. */
+/* Nobody says which copy is meant: an average of the weights is useful, an optimiser's moments are not. Plain
+ * names are a copy like any other; if the others are not the whole network, the plain ones count. */
 static void copies_are_refused_in_any_order(void **state) {
     static const struct {
         const char *word[3];

@@ -1,5 +1,5 @@
-/* test_quantised.c - a quantised file holds what it was written from, bit for bit; what does not fit or
- * is broken is refused. */
+/* test_quantised.c - a quantised file holds what it was written from, bit for bit; files that do not fit or
+ * are broken are refused. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static hp_constants *open_as(const hp_graph *g, const char *path, int n_mean) {
     return c;
 }
 
-/* Drawn weights, and some quantisation of every tensor that has one. */
+/* Drawn weights, and some quantisation of every tensor that needs one. */
 static hp_constants *calibrated(const hp_graph *g) {
     hp_constants *c = open_as(g, NULL, 3);
     for (int t = 0; t < g->n_tensor; t++) {
@@ -61,7 +61,7 @@ static void same_layer(hp_constants *a, hp_constants *b, const hp_graph *g, int 
     if (hp_constants_filter(a, layer, 0, outs, q, &x, &err) != HP_OK ||
         hp_constants_filter(b, layer, 0, outs, q, &y, &err) != HP_OK)
         fail_msg("%s", err.text);
-    if (q && !x.bias) x.bias = zeros; /* the file has one beside 8-bit weights */
+    if (q && !x.bias) x.bias = zeros; /* the file has a bias beside 8-bit weights */
     same_numbers(x.weight, y.weight, n * sizeof(float));
     same_numbers(x.weight8, y.weight8, n);
     same_numbers(x.weight_scale, y.weight_scale, o);
@@ -139,7 +139,7 @@ static void metadata_come_back(void **state) {
     hp_arena_free(a);
 }
 
-/* Another byte, another source; the same file, the same. */
+/* Another byte means another source; the same file, the same source. */
 static void sources_are_told_apart(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -185,7 +185,7 @@ static void other_networks_and_pixels_are_refused(void **state) {
     hp_arena_free(a);
 }
 
-/* A safetensors file with these notes and nothing else. */
+/* A safetensors file with only these notes. */
 static const char *noted(const hp_st_note *note, int n) {
     const char *path = scratch_path("noted");
     const hp_st_source none = {NULL, NULL};
@@ -245,7 +245,7 @@ static void bad_metadata_are_refused(void **state) {
     hp_arena_free(a);
 }
 
-/* A network whose file is small enough to break in every place: all kinds of layers. */
+/* A network with all kinds of layers whose file is small enough to break at every byte. */
 static hp_graph *tiny(hp_arena *a) {
     hp_error err;
     hp_builder b = hp_builder_start(a, "tiny", 6, 6, 2, &err);
@@ -263,7 +263,7 @@ static hp_graph *tiny(hp_arena *a) {
     return d;
 }
 
-/* Refused with a reason, or all of it can be used. */
+/* A file is either refused with a reason or completely usable. */
 static void used_or_refused(const hp_graph *g, const char *path) {
     const hp_constants_options o = {.graph = g, .path = path};
     hp_error err = {0};

@@ -1,4 +1,4 @@
-/* test_safetensors.c - what is written is read back; what is hostile is refused. */
+/* test_safetensors.c - what is written is read back; hostile files are refused. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +132,7 @@ static void hostile_headers_are_refused_with_the_reason(void **state) {
     refused(scratch, "not a file");
 }
 
-/* Magic numbers of the formats' own documents. */
+/* Magic numbers from the formats' own documents. */
 static void other_kinds_of_files_are_called_what_they_are(void **state) {
     static const struct {
         const char *bytes;
@@ -177,7 +177,7 @@ static void every_truncation_is_refused(void **state) {
     free(bytes);
 }
 
-/* Reads everything a file offers. */
+/* Reads everything that a file offers. */
 static void read_all(const hp_safetensors *st) {
     for (int i = 0; i < hp_safetensors_count(st); i++) {
         const hp_st_tensor *t = hp_safetensors_tensor(st, i);
@@ -188,8 +188,8 @@ static void read_all(const hp_safetensors *st) {
     }
 }
 
-/* A flipped header byte gives a refusal or other well-formed tensors (a name, say); a flipped data byte
- * changes that number. */
+/* A flipped header byte gives a refusal or other well-formed tensors, for example another name; a flipped
+ * data byte changes that number. */
 static void every_flipped_byte_is_refused_or_well_formed(void **state) {
     (void)state;
     size_t n;
@@ -260,7 +260,7 @@ static void a_failed_write_leaves_the_earlier_file(void **state) {
     free(after);
 }
 
-/* A file size limit stands for the full disk. */
+/* A file size limit simulates a full disk. */
 static void a_full_disk_is_an_input_output_error(void **state) {
     (void)state;
     const hp_st_source source = {sample_data, NULL};

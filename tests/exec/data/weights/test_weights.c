@@ -1,5 +1,5 @@
-/* test_weights.c - initial weights against the closed forms of their schemes, independence of placement
- * and slices, and the way to torchvision's names and back. */
+/* test_weights.c - initial weights against the closed forms of their schemes, independence of placement and
+ * slices, and conversion to torchvision's names and back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static hp_graph *build(hp_arena *a, const char *net, int image, int classes) {
     return g;
 }
 
-/* Buffers for the slices that the role's places name, with a gap of `gap` elements before each. */
+/* Buffers for the slices in the role's places, with a gap of `gap` elements before each. */
 static hp_weights lay(hp_arena *a, const hp_graph *g, hp_role *role, int gap, hp_dtype dtype) {
     int64_t trained = 0, state = 0;
     for (int i = 0; i < g->n_param; i++) {
@@ -95,8 +95,8 @@ static double variance_of(const hp_param *p) {
     }
 }
 
-/* Mean within five standard errors; variance too, its relative error being sqrt((kurtosis - 1) / n): kurtosis
- * 3 for a normal, 9/5 for a uniform distribution. */
+/* The mean is within five standard errors. So is the variance; its relative error is sqrt((kurtosis - 1) /
+ * n), with kurtosis 3 for a normal, 9/5 for a uniform distribution. */
 static void moments_hold(const hp_weights *w, int i) {
     const hp_param *p = &w->graph->param[i];
     const double n = (double)p->count, variance = variance_of(p);
@@ -139,9 +139,9 @@ static int by_value(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* Kolmogorov: the largest distance between the sample's and the true distribution function, times sqrt(n),
- * passes 2.23 once in 10,000 times; and neighbours are uncorrelated, although they come from one random word
- * each. */
+/* Kolmogorov: the largest distance between the sample's and the true distribution function, times
+ * sqrt(n), exceeds 2.23 once in 10,000 times. Neighbours are uncorrelated, although each comes
+ * from one random word. */
 static void initial_weights_follow_the_whole_distribution_independently(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -236,7 +236,7 @@ static void unmark(const hp_weights *w) {
     for (int i = 0; i < w->graph->n_param; i++) w->role->place[i].here = HP_HERE | HP_HOME;
 }
 
-/* Training: on replica 0 of the roles marked; inference: everywhere. */
+/* Training: on replica 0 of the marked roles; inference: everywhere. */
 static void statistics_begin_where_their_start_is(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -304,13 +304,13 @@ static void saved_weights_load_into_any_placement(void **state) {
     (void)state;
     for (int i = 0; i < 6; i++) {
         static const char *const nets[] = {"cnn", "vit:2,24,3,14",
-                                           "gpt:2,24,3,10,30"}; /* the latter share tensors */
+                                           "gpt:2,24,3,10,30"}; /* the latter have tensors in common */
         const int dtype = i % 2 ? HP_F64 : HP_F32;
         hp_arena *a = hp_arena_new();
         const hp_graph *g = build(a, nets[i / 2], 28, 10);
         hp_weights whole = place(a, g, 0, 1, 0, (hp_dtype)dtype);
         hp_weights_init(&whole, 3);
-        if (dtype == HP_F64) ((double *)whole.weights)[0] = 1.0 / 3.0; /* float64 is kept to the last bit */
+        if (dtype == HP_F64) ((double *)whole.weights)[0] = 1.0 / 3.0; /* float64 keeps every bit */
         const char *path = save(&whole, "w.safetensors");
         for (int part = 0; part < 3; part++) {
             const hp_weights w = place(a, g, part, 3, 2, (hp_dtype)dtype);

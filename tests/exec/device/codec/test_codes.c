@@ -1,5 +1,5 @@
-/* test_codes.c - codecs against their closed forms: how far off a value may be, what is exact, what comes of values that
- * are not finite, and that the code has the size that plans count with. */
+/* test_codes.c - codecs against their closed forms: maximum errors, exact values, non-finite values, and the
+ * size that plans assume for codes. */
 #include "exec/device/codec/code.h"
 #include "base/rng.h"
 #include "plan/codec/codecs.h"
@@ -15,7 +15,7 @@
 
 enum { MOST = 1500, MARK = 0x5a };
 
-/* Values of all magnitudes that float32 has, or of a few. */
+/* Values of all magnitudes of float32, or of a few octaves. */
 static void draw(uint64_t seed, int n, int octaves, float *x) {
     for (int i = 0; i < n; i++) {
         const int e = (int)hp_rng_below(seed, 1, (uint64_t)i, (uint64_t)octaves) - octaves / 2;
@@ -23,7 +23,7 @@ static void draw(uint64_t seed, int n, int octaves, float *x) {
     }
 }
 
-/* There and back as values of `dtype`; nothing is written beyond the code's bytes. */
+/* Encodes and decodes values of `dtype`; nothing is written beyond the code's bytes. */
 static void round_trip(hp_codec codec, hp_dtype dtype, const float *x, int n, float *y) {
     const int64_t bytes = hp_codec_bytes(codec, n, 1);
     unsigned char *code = malloc((size_t)bytes + 1);
@@ -43,7 +43,8 @@ static void round_trip(hp_codec codec, hp_dtype dtype, const float *x, int n, fl
     free(code);
 }
 
-/* A float with `mantissa` bits after the point is off by at most half of the last; least: its smallest normal number. */
+/* A float with `mantissa` fraction bits is off by at most half of the last one; least: its
+ * smallest normal number. */
 static double half_ulp(double v, int mantissa, double least) {
     int e;
     frexp(fmax(fabs(v), least), &e);
@@ -65,7 +66,7 @@ static void casts_are_off_by_half_an_ulp(void **state) {
         for (int i = 0; i < MOST; i++)
             assert_true(fabs((double)y[i] - (double)x[i]) <=
                         half_ulp((double)x[i], row[k % 2].mantissa, row[k % 2].least));
-        float again[MOST]; /* what a code stands for is exact */
+        float again[MOST]; /* encoding decoded values is exact */
         round_trip(row[k % 2].codec, dtype, y, MOST, again);
         assert_memory_equal(again, y, sizeof y);
     }
@@ -88,7 +89,7 @@ static void int8_is_off_by_half_a_scale(void **state) {
     }
 }
 
-/* Multiples of a power of two up to 127 of it are exact. */
+/* Multiples of a power of two, up to 127 times it, are exact. */
 static void int8_has_its_multiples(void **state) {
     (void)state;
     float x[MOST], y[MOST];
@@ -122,7 +123,7 @@ static void sums_are_those_of_what_was_encoded(void **state) {
     free(code);
 }
 
-/* What was applied and what is still kept are together what there was. */
+/* The applied and the kept part add up to the input. */
 static void feedback_loses_nothing(void **state) {
     (void)state;
     enum { N = 600, STEPS = 50 };
@@ -153,7 +154,7 @@ static void feedback_loses_nothing(void **state) {
             const double kept = k ? residual[i] : (double)residual_f[i];
             assert_true(fabs(applied[i] + kept - exact[i]) <= STEPS * most * (k ? 0x1p-50 : 0x1p-23));
             assert_true(fabs(kept) <=
-                        most / 127); /* half a scale of values that carry half a scale themselves */
+                        most / 127); /* half a scale of values that already contain half a scale */
         }
         free(code);
     }
@@ -194,7 +195,8 @@ static void zfp_is_libzfps(void **state) {
         zfp_stream_set_rate(z, rate, zfp_type_float, 2, zfp_false);
         zfp_field *f = zfp_field_2d(x, zfp_type_float, (size_t)cols, (size_t)rows);
         const size_t written = zfp_compress(z, f);
-        assert_in_range(bytes, written, written + (64 - stream_word_bits) / 8); /* what plans count with */
+        /* the size that plans assume */
+        assert_in_range(bytes, written, written + (64 - stream_word_bits) / 8);
         code[bytes] = MARK;
         hp_bound b = {.code.codec = codec,
                       .dtype = seed % 2 ? HP_F32 : HP_F64,

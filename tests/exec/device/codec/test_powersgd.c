@@ -1,4 +1,5 @@
-/* test_powersgd.c - PowerSGD on three ranks that a loop plays: nothing is lost, thin sums are exact, P is orthogonal. */
+/* test_powersgd.c - PowerSGD on three simulated ranks: nothing is lost, low-rank sums are
+ * exact, P is orthogonal. */
 #include "exec/device/codec/code.h"
 #include "base/rng.h"
 #include "plan/codec/codecs.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* A matrix, a vector, filters; gaps before each. */
+/* A matrix, a vector, filters, with gaps before each. */
 enum {
     RANKS = 3,
     RANGE = 1300,
@@ -50,7 +51,7 @@ static void set_up(fixture *f, int rank, hp_dtype dtype) {
     f->dtype = dtype;
 }
 
-/* Kernels work on arrays of either type; the test keeps float64 that float32 holds. */
+/* Kernels work on arrays of either type; the test keeps float64 values that are exact in float32. */
 static void *narrowed(const fixture *f, double *x, int n, float *room) {
     if (f->dtype == HP_F64) return x;
     for (int i = 0; i < n; i++) room[i] = (float)x[i];
@@ -113,7 +114,7 @@ static void draw(fixture *f, uint64_t step) {
             f->grad[r][i] = is_gap(i) ? 0 : 2 * hp_rng_uniform(step, (uint64_t)r, (uint64_t)i) - 1;
 }
 
-/* What was applied and what all ranks keep are together what there was; vectors are summed as they are. */
+/* The applied part and what all ranks keep add up to the gradients; vectors are summed uncompressed. */
 static void nothing_is_lost(void **state) {
     (void)state;
     enum { STEPS = 30 };
@@ -138,11 +139,11 @@ static void nothing_is_lost(void **state) {
             if (is_gap(i)) assert_true(f.grad[0][i] == 0);
             most = fmax(most, fabs(kept));
         }
-        assert_true(most > 0.1); /* and something was kept */
+        assert_true(most > 0.1); /* something was kept */
     }
 }
 
-/* A sum of no higher rank than the factors' is exact, though no rank's share is. */
+/* A sum whose rank is at most the factors' is exact, although no rank's share is. */
 static void thin_sums_are_exact(void **state) {
     (void)state;
     static fixture f;
@@ -177,7 +178,8 @@ static void p_is_orthogonal(void **state) {
         }
 }
 
-/* Gradients that stay the same: what is applied comes to their sum, step by step (the kept part does not grow). */
+/* With constant gradients, the applied updates approach their sum step by step: the kept
+ * part does not grow. */
 static void what_is_kept_stays_bounded(void **state) {
     (void)state;
     static fixture f;

@@ -1,14 +1,13 @@
-/* test_conv.c - matrix layers of deployed graphs: they are what their definition says, in real
- * arithmetic element by element; the processor has the reference's bytes where outputs are quantised; every
- * part of an output has the whole's bits, whatever the store; so have quantised outputs on every instruction
- * set. */
+/* test_conv.c - matrix layers of deployed graphs. They match their definition in real arithmetic, element by
+ * element. Where outputs are quantised, the processor gives the reference's bytes. Every part of an output
+ * has the whole's bits, in any store; quantised outputs also on every instruction set. */
 #include "tests/support/exec/infer_matrix.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/exact_activation.h"
 
 /* --- the definition --- */
 
-/* The exact value, and the sums of its terms' and inputs' sizes: what rounding is measured by. */
+/* The exact value, and the sums of magnitudes of its terms and inputs, which bound rounding. */
 typedef struct exact {
     double value, size, inputs;
     int64_t terms;
@@ -23,7 +22,7 @@ static double input_value(const matrix_cell *m, int64_t i) {
     return (double)scale[ch] * (c->data[0][i] - (double)zero[ch]);
 }
 
-/* The weight as the layer has it: 8 bits where its input has. */
+/* The weight as the layer uses it: 8 bits if its input has. */
 static double weight_value(const matrix_cell *m, const hp_filter *f, int o, int64_t i, int64_t channel) {
     float scale[4], zero[4];
     if (f->weight) return (double)f->weight[i];
@@ -58,14 +57,14 @@ static void add_term(exact *e, double v) {
     e->terms++;
 }
 
-/* Raw pixels are multiplied as they are, and so are their zeros. */
+/* Raw pixels and their zero points are multiplied unscaled. */
 static void add_product(const matrix_cell *m, exact *e, double x, double w) {
     add_term(e, x * w);
     e->inputs += fabs(x);
     if (!m->c.s.tensor[0].producer) e->size += 10 * fabs(w);
 }
 
-/* Of a linear layer: its input in (C, H, W) order. */
+/* Sum of a linear layer: its input in (C, H, W) order. */
 static exact linear_sum(matrix_cell *m, const hp_filter *f, place p) {
     const hp_tensor *x = &m->c.s.tensor[0];
     const int64_t pixels = (int64_t)x->h * x->w;
@@ -104,8 +103,8 @@ static exact exact_at(matrix_cell *m, const hp_filter *f, place p, int64_t i) {
     return e;
 }
 
-/* Half a unit in the last place of what is stored, and the rounding of the sum; activations have slopes of at
- * most 1.5. Real outputs, and weights, in the program's type. */
+/* Half a unit in the last place of the stored value, plus the rounding of the sum; activations have slopes of
+ * at most 1.5. Real outputs and weights are in the program's type. */
 static double bound_of(const matrix_cell *m, const exact *e, int device) {
     const double eps = device == ON_REF ? 0x1p-53 : 0x1p-24;
     const int y = m->c.s.layer[1].out;
@@ -115,15 +114,15 @@ static double bound_of(const matrix_cell *m, const exact *e, int device) {
     double sum = ((double)e->terms + 8) * eps * e->size;
     if (device == ON_CPU) sum += (double)m->weight_error * e->size;
     if (device == ON_CPU && m->c.s.tensor[0].store == HP_STORE_F16)
-        sum += 0x1p-25 * e->inputs; /* half the least step of a weight */
+        sum += 0x1p-25 * e->inputs; /* half the smallest step of a weight */
     if (m->c.s.tensor[0].store == HP_STORE_U8) sum += 4 * 0x1p-24 * e->size; /* scales are floats */
     sum = 1.5 * sum + (fabs(e->value) + sum) * half +
-          (half > 0 ? 0x1p-25 : 0); /* the least step of a binary16 */
+          (half > 0 ? 0x1p-25 : 0); /* the smallest step of a binary16 */
     return m->c.s.tensor[y].store == HP_STORE_U8 ? sum + (double)m->c.q[y].scale * (0.5 + 1e-4)
                                                  : sum + 1e-30 + 4 * eps * fabs(e->value);
 }
 
-/* A byte's neighbours in value stand for everything beyond them. */
+/* Clamps values to the range that bytes represent. */
 static double within_range(const matrix_cell *m, double v) {
     const int y = m->c.s.layer[1].out;
     const hp_qparam q = m->c.q[y];
@@ -187,7 +186,7 @@ static void quantised_outputs_have_the_references_bytes(void **state) {
     }
 }
 
-/* Rows, columns, samples, single rows, channel slices. */
+/* Parts: rows, columns, samples, single rows, channel slices. */
 static void run_in_parts(matrix_cell *m, int device) {
     const hp_layout l = draw_layout(&m->c.d);
     for (int k = 0; k < hp_layout_parts(&l); k++) {
@@ -214,7 +213,7 @@ static void parts_have_the_wholes_bits(void **state) {
     }
 }
 
-/* This processor has those up to its best one. */
+/* All instruction sets, in order up to the processor's best one. */
 static const hp_panel_kernels *const sets[] = {&hp_panel_base, &hp_panel_avx2, &hp_panel_avx512,
                                                &hp_panel_vnni, &hp_panel_bf16};
 
@@ -239,10 +238,10 @@ static void every_instruction_set_has_the_same_bytes(void **state) {
     }
 }
 
-/* --- depthwise filters as networks seldom have them --- */
+/* --- unusual depthwise filters --- */
 
-/* Sizes, strides, dilations, down and across: many rows and columns, about as many as are in hand at a time
- * and more. */
+/* Sizes, strides, dilations, down and across: as many rows and columns as kernels handle
+ * at a time, and more. */
 static const int filters[][6] = {{17, 17, 1, 1, 1, 1}, {16, 31, 1, 1, 1, 1}, {20, 25, 2, 1, 1, 1},
                                  {1, 31, 1, 1, 1, 1},  {31, 1, 1, 1, 1, 1},  {1, 128, 1, 3, 1, 1},
                                  {1, 129, 1, 1, 1, 1}, {512, 1, 3, 1, 1, 1}, {513, 1, 1, 1, 1, 1},

@@ -1,6 +1,6 @@
-/* test_dynamic.c - layers that quantise their input at run time: they compute what the formula of ONNX's
- * DynamicQuantizeLinear and exact integer sums say, sample by sample, with the same bytes on every
- * instruction set; and numbers that are not finite stay with their sample. */
+/* test_dynamic.c - layers that quantise their input at run time. They compute what the formula of ONNX's
+ * DynamicQuantizeLinear and exact integer sums give, sample by sample, with the same bytes on every
+ * instruction set. Non-finite numbers affect only their sample. */
 #include "networks/graph/acts.h"
 #include "tests/support/exec/infer_matrix.h"
 #include "tests/support/plan/law_cases.h"
@@ -37,7 +37,7 @@ static void set_input(matrix_cell *m, int64_t i, float v) {
         ((float *)(void *)m->c.data[0])[i] = v;
 }
 
-/* Samples of every kind: of both signs, none negative, none positive, all 0, one number alone, tiny ones. */
+/* Samples of all kinds: mixed signs, none negative, none positive, all 0, a single nonzero, tiny ones. */
 static void shape_inputs(matrix_cell *m) {
     const int64_t n = sample_elems(m);
     for (int64_t i = 0; i < n * m->c.s.samples; i++) {
@@ -47,7 +47,7 @@ static void shape_inputs(matrix_cell *m) {
     }
 }
 
-/* Runs the whole layer into its output's data; kernels NULL: the processor's own. */
+/* Runs the whole layer into its output's data; kernels NULL: the processor's default. */
 static void run_dynamic(matrix_cell *m, int device, const hp_panel_kernels *kernels,
                         const hp_infer_loops *loops) {
     matrix_part p = {.out = hp_box_whole(&m->c.s.g, layer_of(m)->out, m->c.s.samples)};
@@ -77,7 +77,7 @@ static unsigned char *copy_output(const matrix_cell *m, size_t *bytes) {
 typedef struct formula {
     float scale;
     int zero;
-    int *q; /* of one sample */
+    int *q; /* bytes of one sample */
 } formula;
 
 static int saturate(float v) {
@@ -113,7 +113,7 @@ static bool tap_input(const hp_layer *l, const hp_tensor *x, place p, int ky, in
     return *iy >= 0 && *ix >= 0 && *iy < x->h && *ix < x->w;
 }
 
-/* Exact: taps outside the map are a real zero and add nothing. */
+/* Exact: taps outside the map are real zeros and add nothing. */
 static int64_t conv_sum(const matrix_cell *m, const formula *f, const int8_t *w, place p) {
     const hp_layer *l = &m->c.s.layer[1];
     const hp_tensor *x = &m->c.s.tensor[0];
@@ -130,7 +130,7 @@ static int64_t conv_sum(const matrix_cell *m, const formula *f, const int8_t *w,
     return sum;
 }
 
-/* Weights follow (C, H, W), maps (H, W, C). */
+/* Weights are in (C, H, W) order, maps in (H, W, C). */
 static int64_t linear_sum(const matrix_cell *m, const formula *f, const int8_t *w, place p) {
     const hp_tensor *x = &m->c.s.tensor[0];
     const int64_t pixels = (int64_t)x->h * x->w;
@@ -140,8 +140,8 @@ static int64_t linear_sum(const matrix_cell *m, const formula *f, const int8_t *
     return sum;
 }
 
-/* Rounded to float32 are the sum, the product of the scales, their product, and two additions; slopes of
- * activations are at most 1.5. Products of tiny scales have the least float's step. */
+/* Rounded to float32: the sum, the product of the scales, their product, and two additions. Slopes of
+ * activations are at most 1.5. Products of tiny scales have a step of the smallest float. */
 static void compare_element(const matrix_cell *m, const formula *f, const hp_filter *w, int64_t i,
                             double got) {
     const hp_layer *l = &m->c.s.layer[1];
@@ -186,7 +186,7 @@ static void layers_are_what_the_formula_says(void **state) {
 
 /* --- bytes --- */
 
-/* Products' instruction sets, and the passes' that go with them. */
+/* Instruction sets of the products, and of the passes that go with them. */
 static const struct {
     const hp_panel_kernels *kernels;
     const hp_infer_loops *loops;
@@ -222,7 +222,7 @@ static bool keeps_nan(int act) {
     return act <= HP_ACT_CLIP || act == HP_ACT_HSWISH;
 }
 
-/* All outputs of their sample are NaN, those of the others what they were. */
+/* All outputs of their sample are NaN; those of other samples are unchanged. */
 static void what_is_not_finite_stays_with_its_sample(void **state) {
     static const float odd[] = {NAN, INFINITY, -INFINITY};
     (void)state;

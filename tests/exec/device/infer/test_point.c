@@ -17,7 +17,7 @@ typedef struct element {
     int n, y, x, c;
 } element;
 
-/* The exact value, and how large its terms are: what rounding errors are measured by. */
+/* The exact value, and the magnitude of its terms, which bounds rounding. */
 typedef struct exact {
     double value, size;
 } exact;
@@ -60,7 +60,7 @@ static exact exact_softmax(const cell *c, element e) {
 
 enum { MOST_TAPS = 64 };
 typedef struct tap_list {
-    int n, lo, hi, counted; /* items that count; taps between lo - pad and hi + pad */
+    int n, lo, hi, counted; /* number of items that count; taps between lo - pad and hi + pad */
     int from, to;
     int in[MOST_TAPS];
 } tap_list;
@@ -105,7 +105,7 @@ static exact exact_window(const cell *c, element e) {
 
 /* --- resizing --- */
 
-/* ONNX Resize: where output item o of m, of n items, lies. */
+/* ONNX Resize: coordinate of output item o of m in an input of n items. */
 static double position(const hp_layer *l, bool rows, int n, int m, int o) {
     const double given = rows ? l->scale_h : l->scale_w, scale = given > 0 ? given : (double)m / n,
                  half = (o + 0.5) / scale - 0.5;
@@ -120,7 +120,7 @@ static double kernel(double a, double d) {
     return d < 2 ? a * (d * d * d - 5 * d * d + 8 * d - 4) : 0;
 }
 
-/* What item i is of an output at a coordinate: items beyond the map are the nearest in it, or are left out. */
+/* Weight of item i at a coordinate; items beyond the map are replaced by the nearest, or left out. */
 static double cubic_share(const hp_layer *l, int n, double at, int i) {
     double sum = 0, all = 0;
     for (int k = -2; k < n + 2; k++) {
@@ -168,7 +168,7 @@ static exact_fn *const exacts[HP_LAYER_OPS] = {
 
 /* --- laws --- */
 
-/* Rounding of a store: bytes to the nearest within their range, the others relative to their size. */
+/* Rounding of a store: bytes to the nearest within their range, others relative to their magnitude. */
 static bool near(const cell *c, double got, exact want) {
     const int out = c->s.layer[1].out;
     const hp_qparam q = c->q[out];
@@ -196,7 +196,7 @@ static void check_whole(const cell *c) {
                            (int)(i % t->c)};
         const exact want = exacts[c->s.layer[1].op](c, e);
         const double got = value_of(c, out, i);
-        if (isinf(want.value) || isnan(want.value)) continue; /* a window beside the image */
+        if (isinf(want.value) || isnan(want.value)) continue; /* a window outside the image */
         if (!near(c, got, want))
             fail_msg("%s: sample %d, %d,%d channel %d is %.9g, not %.9g", cell_said(c), e.n, e.y, e.x, e.c,
                      got, want.value);
