@@ -1,5 +1,5 @@
-/* cuda_runtime_api.h - the part of CUDA's runtime that exec/cuda/ uses, as tests/standin/ plays it on a
- * processor. Names, values and meanings are CUDA's: "CUDA Runtime API", 13.0. */
+/* cuda_runtime_api.h - the part of CUDA's runtime that exec/cuda/ uses, as implemented on a processor by
+ * tests/standin/. Names, values and meanings are CUDA's: "CUDA Runtime API", 13.0. */
 #ifndef HP_TESTS_CUDA_RUNTIME_API_H
 #define HP_TESTS_CUDA_RUNTIME_API_H
 

@@ -1,4 +1,4 @@
-/* cudnn.h - what exec/cuda/cuda_plugin.c says of cuDNN. */
+/* cudnn.h - what exec/cuda/cuda_plugin.c needs of cuDNN. */
 #ifndef HP_TESTS_CUDNN_H
 #define HP_TESTS_CUDNN_H
 

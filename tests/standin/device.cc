@@ -1,4 +1,4 @@
-/* device.cc - what GPU there is, what is wrong with it, and what was asked to go wrong. */
+/* device.cc - the simulated GPUs, their errors, and injected failures. */
 #include "tests/standin/runtime.h"
 
 #include <map>
@@ -55,7 +55,7 @@ bool standin_fails(const char *call) {
     return ++calls == wanted.n;
 }
 
-/* While something is captured, calls that would wait, or ask, are refused. */
+/* During a capture, calls that would wait or query are refused. */
 cudaError_t standin_enter(const char *call, bool waits) {
     standin_state &r = standin();
     if (standin_fails(call))
@@ -159,7 +159,7 @@ cudaError_t cudaGetDevice(int *device) {
     return cudaSuccess;
 }
 
-/* A stand-in says that it is one; its limits are those of sm_90. */
+/* The stand-in identifies itself; its limits are those of sm_90. */
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device) {
     STANDIN_ENTER(false);
     if (device < 0 || device >= gpus()) return cudaErrorInvalidDevice;

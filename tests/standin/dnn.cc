@@ -1,6 +1,6 @@
-/* dnn.cc - exec/cuda/dnn/dnn.h by plain loops. Plans fuse what follows the convolution unless the seed is odd.
+/* dnn.cc - exec/cuda/dnn/dnn.h by plain loops. Plans fuse the epilogue unless the seed is odd.
  * HPLAN_STANDIN_ENGINES=N: every operation has N engines, whose results differ in the last place, and each
- * rank's timing prefers another one; N@R: all of them rank R's. */
+ * rank's timing prefers another one; N@R: all prefer rank R's. */
 #include "networks/graph/acts.h"
 #include "tests/standin/cudnn.h"
 #include "tests/standin/numbers.h"
@@ -40,7 +40,7 @@ static int64_t weights(const hp_dnn_conv &c) {
     return (int64_t)c.oc * c.kh * c.kw * (c.ic / c.groups);
 }
 
-/* Calls f(x, w, y), offsets of first elements, for all products of one tap: channels are side by side. */
+/* Calls f(x, w, y), offsets of first elements, for all products of one tap; channels are contiguous. */
 template <typename F>
 static void for_tap(const hp_dnn_conv &c, int64_t pixel, int64_t out, int r, int s, F f) {
     const int each = c.ic / c.groups, outs = c.oc / c.groups;
@@ -89,7 +89,7 @@ static void wgrad(const hp_dnn_conv &c, factors x, factors dy, sums dw) {
     });
 }
 
-/* What each kind reads and writes, as places of hp_dnn_data. */
+/* What each kind reads and writes, as members of hp_dnn_data. */
 static const struct {
     void *hp_dnn_data::*a, *hp_dnn_data::*b, *hp_dnn_data::*to;
     int64_t (*n_a)(const hp_dnn_conv &), (*n_b)(const hp_dnn_conv &), (*n_to)(const hp_dnn_conv &);
@@ -105,7 +105,7 @@ static float activated(float v, int32_t act) {
     return act == HP_ACT_RELU ? std::max(v, 0.0f) : v;
 }
 
-/* y = act(sum + bias + z); of gradients z is what was there. */
+/* y = act(sum + bias + z); for gradients z is the earlier contents. */
 static void finish(const hp_dnn_plan &p, const hp_dnn_data &at, void *to, const std::vector<double> &sum) {
     const hp_dnn_conv &c = p.c;
     const bool ahead = c.kind == HP_DNN_FORWARD;
@@ -130,7 +130,7 @@ static void compute(const hp_dnn_plan &p, const hp_dnn_data &at) {
     finish(p, at, at.*k.to, sum);
 }
 
-/* --- the door --- */
+/* --- the interface --- */
 
 extern "C" {
 
@@ -147,7 +147,7 @@ void hp_dnn_close(hp_dnn *dnn) {
     delete dnn;
 }
 
-/* Along one axis: windows are where padding says; negative padding is what is not read. */
+/* Checks sizes along one axis: windows follow from the padding; negative padding means unread inputs. */
 static bool agree(int in, int out, int kernel, int dilation, int stride, int before, int after) {
     return in > 0 && out > 0 && (out - 1) * stride + (kernel - 1) * dilation + 1 == in + before + after;
 }

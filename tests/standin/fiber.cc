@@ -1,5 +1,5 @@
-/* fiber.cc - threads of a block as fibers: one runs until it waits for the others. A fiber whose thread ends
- * goes on with the next thread, so that a kernel without barriers needs one fiber and never changes. */
+/* fiber.cc - threads of a block as fibers: each runs until it waits for others. A fiber whose thread ends
+ * continues with the next thread, so a kernel without barriers needs only one fiber and never switches. */
 #include "tests/standin/fiber.h"
 #include "tests/standin/kernel.h"
 
@@ -33,8 +33,8 @@ namespace {
 
 constexpr size_t STACK_BYTES = 256 << 10;
 
-/* Where a stack goes on. The compiler's own: the library's longjmp forbids other stacks (fortified), or asks the system for its signal
- * stack at every change (under sanitizers). */
+/* The point where a stack resumes. Uses the compiler's builtins: the library's longjmp forbids other stacks
+ * (fortified), or queries the system's signal stack at every switch (under sanitizers). */
 typedef void *place[5];
 
 enum state { UNBORN, READY, AT_BLOCK, AT_WARP, GONE };
@@ -45,7 +45,7 @@ struct lane {
     int fiber;
 };
 
-/* Copies that a thread has begun, and has not waited for. */
+/* Copies that a thread has started and not waited for. */
 struct copies {
     struct copy {
         void *to;
@@ -64,20 +64,20 @@ struct fiber {
     unsigned char *stack;
     place here;
     bool born;
-    int lane; /* that it runs; -1: idle */
+    int lane; /* lane that it runs; -1: idle */
     ~fiber() {
         ASAN_UNPOISON_MEMORY_REGION(stack, STACK_BYTES);
         munmap(stack, STACK_BYTES);
     }
 };
 
-struct runner { /* of one stream's thread */
+struct runner { /* state of one stream's thread */
     place home;
     const std::function<void()> *thread;
     int n, started, gone, at_block;
     bool backwards, late;
     std::vector<lane> lanes;
-    std::vector<copies> copying; /* late ones, by lane */
+    std::vector<copies> copying; /* delayed copies, by lane */
     std::vector<warp> warps;
     std::vector<std::unique_ptr<fiber>> fibers;
     std::vector<int> ready, idle; /* lanes, taken from the end; fibers */
@@ -89,7 +89,7 @@ struct runner { /* of one stream's thread */
 
 thread_local std::unique_ptr<runner> mine;
 
-/* --- changing stacks --- */
+/* --- switching stacks --- */
 
 void leave_home(runner *r, const fiber *to) {
 #ifdef STANDIN_ASAN
@@ -123,7 +123,7 @@ void leave_fiber(runner *r, void **fake) {
 #endif
 }
 
-/* It never returns, which the sanitizers had better not know. */
+/* Never returns, which must be hidden from the sanitizers. */
 STANDIN_UNCHECKED __attribute__((noinline)) void go(place to) {
     __builtin_longjmp(to, 1);
 }
@@ -161,7 +161,7 @@ __attribute__((noinline)) void resume(runner *r, int which) {
     back_home(r);
 }
 
-/* --- who waits for whom --- */
+/* --- waiting --- */
 
 void release(runner *r, int lane) {
     r->lanes[(size_t)lane].now = READY;
@@ -177,7 +177,7 @@ void release_block(runner *r) {
     }
 }
 
-/* The lanes of `mask`, if they are all there. */
+/* Releases the lanes of `mask` if they have all arrived. */
 void release_warp(runner *r, int w, unsigned mask) {
     warp &of = r->warps[(size_t)w];
     const unsigned need = mask & of.exists & ~of.gone;
@@ -342,7 +342,7 @@ void standin_check_lane(int from, unsigned mask) {
     abort();
 }
 
-/* --- copies under way --- */
+/* --- asynchronous copies --- */
 
 void standin_copy_16(void *to, const void *from) {
     if ((uintptr_t)to % 16 || (uintptr_t)from % 16) {

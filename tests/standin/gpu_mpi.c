@@ -1,5 +1,6 @@
-/* gpu_mpi.c - a stand-in for an MPI that takes device pointers, to be preloaded: it says that it does, and sends and receives
- * what lies in the stand-in's device memory (memory.cc says where by HPLAN_STANDIN_MEMORY). */
+/* gpu_mpi.c - a stand-in for an MPI that accepts device pointers, to be preloaded: it reports that ability,
+ * and sends and receives data in the stand-in's device memory (memory.cc tells where through
+ * HPLAN_STANDIN_MEMORY). */
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
@@ -14,7 +15,7 @@ int MPIX_Query_cuda_support(void) {
     return 1;
 }
 
-/* "FAKE REAL BYTES": addresses that a GPU alone can follow, and where the host finds them. */
+/* Parses "FAKE REAL BYTES": addresses that only a GPU can follow, and where the host finds them. */
 static void *real_of(const void *at) {
     const char *text = getenv("HPLAN_STANDIN_MEMORY");
     unsigned long long fake = 0, real = 0, bytes = 0;

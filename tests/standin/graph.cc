@@ -1,5 +1,5 @@
-/* graph.cc - capture: the calls on streams are written down and replayed by every launch of the graph, each
- * captured stream on a stream of its own. */
+/* graph.cc - capture: calls on streams are recorded and replayed by every launch of the graph; each captured
+ * stream is replayed on its own stream. */
 #include "tests/standin/runtime.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct note {
     kind what;
     int lane;
     std::function<void()> run;
-    int place;         /* of the moment, among the graph's */
+    int place;         /* index of the moment in the graph */
     cudaEvent_t event; /* external */
 };
 } // namespace
@@ -24,18 +24,18 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     CUgraph_st graph;
-    std::vector<cudaStream_t> stream; /* of lanes 1 .. */
+    std::vector<cudaStream_t> stream; /* streams of lanes 1 .. */
 };
 
 struct standin_capture {
     CUgraph_st *graph;
     std::vector<cudaStream_t> stream; /* by lane */
-    bool all_threads;                 /* may not wait, nor allocate; else the one that began alone */
+    bool all_threads;                 /* no thread may wait or allocate; else only the one that began */
     std::thread::id thread;
-    bool broken = false; /* somebody did what is not allowed */
+    bool broken = false; /* a forbidden call was made */
 };
 
-static std::vector<std::shared_ptr<standin_capture>> under_way; /* the lock is held */
+static std::vector<std::shared_ptr<standin_capture>> under_way; /* guarded by the lock */
 
 bool standin_capture_refuses() {
     bool refused = false;
@@ -48,7 +48,7 @@ cudaError_t standin_capture_state(cudaStream_t s) {
     return s->capture && s->capture->broken ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
 }
 
-/* --- writing down --- */
+/* --- recording --- */
 
 static void write(cudaStream_t s, kind what, std::function<void()> run, int place, cudaEvent_t event) {
     s->capture->graph->notes.push_back({what, s->lane, std::move(run), place, event});
@@ -71,7 +71,7 @@ bool standin_captured_record(cudaStream_t s, cudaEvent_t event, bool external) {
     return true;
 }
 
-/* A stream that waits for a captured event is captured, too. */
+/* A stream that waits for a captured event becomes captured as well. */
 static void join(cudaStream_t s, const std::shared_ptr<standin_capture> &c) {
     s->capture = c;
     s->lane = c->graph->lanes++;
@@ -114,7 +114,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
     return cudaSuccess;
 }
 
-/* Does the first stream's end follow all work? What it waited for, backwards. */
+/* Does all work precede the first stream's end? Walks its waits backwards. */
 static bool joined(const CUgraph_st &g) {
     std::vector<int> upto((size_t)g.lanes, -1);
     upto[0] = (int)g.notes.size();
@@ -177,7 +177,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return cudaSuccess;
 }
 
-/* What a launch would have to do first is nothing here. */
+/* Nothing to prepare for a launch. */
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
     STANDIN_ENTER(false);
     const std::lock_guard<std::mutex> hold(standin().lock);
@@ -219,7 +219,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return cudaSuccess;
 }
 
-/* Launches under way end first. */
+/* Waits for running launches. */
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     STANDIN_ENTER(false);
     const std::lock_guard<std::mutex> hold(standin().lock);

@@ -1,6 +1,6 @@
-/* ipc.cc - memory of one process in another, as CUDA has it: an allocation is named by a handle, which any
- * other process of the node, but not its own, opens at an address of its own. An injected fault, `mapping`,
- * opens well and reads other bytes, as on machines whose translation of addresses is broken. */
+/* ipc.cc - memory shared between processes, as in CUDA: a handle names an allocation, and any other process
+ * of the node, but not its own, can open it at an address of its own. An injected fault, `mapping`, opens
+ * successfully but reads other bytes, as on machines with broken address translation. */
 #include "tests/standin/space.h"
 
 #include <atomic>
@@ -13,14 +13,14 @@
 
 namespace {
 
-struct named { /* what a handle holds */
+struct named { /* contents of a handle */
     int pid, file;
     size_t offset, bytes;
 };
 
 static_assert(sizeof(named) <= sizeof(cudaIpcMemHandle_t), "a handle has room");
 
-using count = std::atomic<int>; /* how often an allocation is open, in the file's page before its first */
+using count = std::atomic<int>; /* times that an allocation is open, stored in the file's page before it */
 
 size_t first_page(size_t offset) {
     return offset / space::PAGE * space::PAGE;
@@ -32,7 +32,7 @@ count *map_count(int file, size_t offset) {
     return at == MAP_FAILED ? nullptr : (count *)at;
 }
 
-/* The same pages at a place of this process's own. */
+/* Maps the same pages at an address of this process. */
 cudaError_t map_theirs(space &s, const named &n, int file, size_t *offset) {
     const size_t pages = whole(n.bytes, space::PAGE);
     *offset = s.take(pages, n.offset % space::PAGE);
@@ -93,7 +93,7 @@ cudaError_t cudaIpcOpenMemHandle(void **at, cudaIpcMemHandle_t handle, unsigned 
     return code;
 }
 
-/* Copies from there that are under way come to their end first. */
+/* Waits for running copies from there. */
 cudaError_t cudaIpcCloseMemHandle(void *at) {
     STANDIN_ENTER(true);
     const cudaError_t code = standin_drain(nullptr);

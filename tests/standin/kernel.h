@@ -1,10 +1,10 @@
-/* kernel.h - the language of exec/cuda/runtime/cuda_runtime_kernel.h on a processor: a launch is work of the stream's thread,
- * which runs the blocks one after another, a block's threads as fibers that change only where they wait for
- * each other (fiber.h).
+/* kernel.h - the language of exec/cuda/runtime/cuda_runtime_kernel.h on a processor. A launch is work for the
+ * stream's thread, which runs the blocks one after another, with a block's threads as fibers that switch only
+ * where they wait for each other (fiber.h).
  *
- * Device memory lies at addresses that fault (runtime.h). Arguments of a launch are translated to where it
- * really is: pointers, and pointers within structs that are passed by value. A pointer that a kernel reads
- * from memory is none of those: it faults, and the stand-in says so. */
+ * Device memory has addresses that fault (runtime.h). A launch translates its arguments to the real
+ * addresses: pointers, and pointers within structs passed by value. A pointer that a kernel reads from memory
+ * is not translated: it faults, and the stand-in reports that. */
 #ifndef HP_TESTS_KERNEL_H
 #define HP_TESTS_KERNEL_H
 
@@ -26,27 +26,27 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-#define __shared__   static thread_local /* blocks of a thread follow each other, with all of their threads */
+#define __shared__   static thread_local /* a thread runs its blocks one by one, with all their threads */
 
 extern __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
 enum { warpSize = 32 };
 
-/* --- threads that wait for each other --- */
+/* --- synchronisation --- */
 
-enum { STANDIN_SLOT = 32 }; /* bytes that a thread can show its warp */
+enum { STANDIN_SLOT = 32 }; /* bytes that a thread can show to its warp */
 
 void __syncthreads();
-/* All threads of the warp that are in `mask` call it; those that do not exist need not. */
+/* All threads of the warp in `mask` must call it, except those that do not exist. */
 void __syncwarp(unsigned mask = 0xffffffffu);
-/* __syncwarp, after which every thread can read what each has shown: slot[lane * STANDIN_SLOT]. It stays
- * until the thread's next call but one. */
+/* A __syncwarp, after which every thread can read what the others have shown: slot[lane * STANDIN_SLOT]. The
+ * slots stay valid until the thread's next call but one. */
 const unsigned char *standin_show(const void *mine, size_t bytes, unsigned mask);
 int standin_lane();
-/* Ends the process: the kernel uses a lane that is not there. */
+/* Ends the process: the kernel uses a missing lane. */
 void standin_check_lane(int lane, unsigned mask);
 
-/* exec/cuda/runtime/copies.h: done at once in some blocks, in others when the thread waits for them: a kernel that reads too early, or
- * copies onto what is still read, is wrong in one of the two. */
+/* exec/cuda/runtime/copies.h: in some blocks copies complete at once, in others when the thread waits. So a
+ * kernel that reads too early, or overwrites data still in use, fails in one of the two. */
 void standin_copy_16(void *shared, const void *from);
 void standin_copies_commit();
 void standin_copies_wait(int newest);
@@ -60,7 +60,7 @@ template <typename T> T standin_shuffle(unsigned mask, T mine, int from) {
     return theirs;
 }
 
-/* Lanes beyond the own segment of `width` lanes give the own value. */
+/* Lanes outside the segment of `width` lanes yield the lane's own value. */
 template <typename T> T __shfl_xor_sync(unsigned mask, T mine, int lanes, int width = 32) {
     const int lane = standin_lane(), from = lane ^ lanes;
     return standin_shuffle(mask, mine, from < (lane & -width) + width ? from : lane);
@@ -84,7 +84,7 @@ inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Of integers; streams are threads. */
+/* Integers only; streams are threads. */
 template <typename T, typename U> T atomicAdd(T *at, U by) {
     static_assert(std::is_integral<T>::value, "sums of floats have a fixed order");
     return __atomic_fetch_add(at, (T)by, __ATOMIC_SEQ_CST);
@@ -105,10 +105,9 @@ template <typename T, typename U> T atomicExch(T *at, U with) {
 
 /* --- launches --- */
 
-/* Translates every word of an argument that is an address of device memory. */
+/* Translates every word of an argument that is a device address. */
 void standin_translate(void *argument, size_t bytes);
-/* An argument that is a pointer must be one that a GPU can follow: NULL, device memory, page-locked memory.
- */
+/* A pointer argument must be one that a GPU can follow: NULL, device memory or page-locked memory. */
 void standin_check_pointer(const void *p);
 cudaError_t standin_launch(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread);
 

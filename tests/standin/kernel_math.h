@@ -1,5 +1,5 @@
-/* kernel_math.h - the functions of CUDA's device code that a C library lacks. Compiled without contraction: a
- * fused multiply-add is one where the kernel says fmaf. */
+/* kernel_math.h - functions of CUDA's device code that a C library lacks. Compiled without contraction:
+ * multiply-adds are fused only where the kernel calls fmaf. */
 #ifndef HP_TESTS_KERNEL_MATH_H
 #define HP_TESTS_KERNEL_MATH_H
 
@@ -33,7 +33,7 @@ inline double rsqrt(double x) {
     return 1 / sqrt(x);
 }
 
-/* Fast on a GPU, within its error here. */
+/* Approximations on a GPU; accurate here, hence within their error. */
 inline float __expf(float x) {
     return expf(x);
 }
@@ -83,7 +83,7 @@ inline float __int2float_rn(int x) {
     return (float)x;
 }
 
-/* Beyond the integers: the nearest of them; NaN is 0. */
+/* Saturates beyond the integers; NaN becomes 0. */
 inline int __float2int_rn(float x) {
     if (isnan(x)) return 0;
     if (x >= 2147483648.0f) return INT32_MAX;

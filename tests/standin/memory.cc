@@ -1,4 +1,4 @@
-/* memory.cc - a GPU's memory (space.h): new memory is full of NaNs. */
+/* memory.cc - a GPU's memory (space.h): new memory is filled with NaN. */
 #include "tests/standin/space.h"
 #include "tests/standin/kernel.h"
 
@@ -18,7 +18,8 @@ const char TOUCHED[] =
     "stand-in: somebody used an address of device memory that a GPU alone can follow, or a "
     "kernel one that was no argument of its own\n";
 
-/* A test's own handler knows nothing of streams' threads and would end the process without a word. */
+/* Reports the address: a test's own handler does not know streams' threads and would end
+ * the process silently. */
 void say_where(const unsigned char *at) {
     char line[128];
     const space &s = memory();
@@ -36,7 +37,7 @@ void on_fault(int signal, siginfo_t *info, void *) {
     const space &s = memory();
     if (at >= s.fake && at < s.fake + space::RANGE && write(2, TOUCHED, sizeof TOUCHED - 1) < 0) abort();
     say_where(at);
-    sigaction(signal, &s.before, nullptr); /* the instruction is tried again */
+    sigaction(signal, &s.before, nullptr); /* the instruction is retried */
 }
 
 unsigned char *reserve(int file) {
@@ -56,7 +57,7 @@ int new_file() {
 
 space::space() : file(new_file()), fake(reserve(-1)), real(reserve(file)) {
     void *frame[1];
-    backtrace(frame, 1); /* loads what it needs, which a handler may not */
+    backtrace(frame, 1); /* loads what it needs now, which a handler may not do */
     publish();
 }
 
@@ -72,7 +73,7 @@ void standin_catch_faults() {
     sigaction(SIGSEGV, &ours, nullptr);
 }
 
-/* For gpu_mpi.c, which sees nothing else of the stand-in. */
+/* For gpu_mpi.c, which has no other access to the stand-in. */
 void space::publish() const {
     char text[64];
     snprintf(text, sizeof text, "%llx %llx %llx", (unsigned long long)(uintptr_t)fake,
@@ -136,7 +137,7 @@ void standin_translate(void *argument, size_t bytes) {
     for (size_t at = 0; at + sizeof(void *) <= bytes; at += alignof(void *)) {
         void *word;
         memcpy(&word, (unsigned char *)argument + at, sizeof word);
-        /* padding may hold half of an old address: what lies in no allocation is none */
+        /* padding may hold half of an old address: ignore what is not in an allocation */
         if (!standin_is_device(word) || !standin_in_memory(word, 0)) continue;
         word = standin_real(word);
         memcpy((unsigned char *)argument + at, &word, sizeof word);
@@ -152,7 +153,7 @@ void standin_check_pointer(const void *p) {
 
 /* --- allocation --- */
 
-/* As close to the end of its pages as lines allow. */
+/* As close to the end of its pages as alignment to lines allows. */
 cudaError_t cudaMalloc(void **at, size_t bytes) {
     STANDIN_ENTER(true);
     standin_catch_faults();
@@ -171,7 +172,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes) {
     return cudaSuccess;
 }
 
-/* Waits for the device, as CUDA's does. */
+/* Waits for the device, as in CUDA. */
 cudaError_t cudaFree(void *at) {
     STANDIN_ENTER(true);
     if (!at) return cudaSuccess;
@@ -242,8 +243,8 @@ static bool captured(cudaStream_t stream) {
     return cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone;
 }
 
-/* From memory that is not page-locked: read before the call returns. To it: the call waits. Neither belongs
- * into a graph. */
+/* Pageable source: read before the call returns. Pageable destination: the call waits.
+ * Neither may be captured. */
 static cudaError_t copy(void *to, const void *from, size_t bytes, cudaStream_t stream) {
     std::shared_ptr<std::vector<unsigned char>> staged;
     if ((pageable(from) || pageable(to)) && captured(stream))
@@ -281,7 +282,7 @@ static size_t extent(size_t pitch, size_t width, size_t height) {
     return height ? (height - 1) * pitch + width : 0;
 }
 
-/* Between the device and itself or page-locked memory. */
+/* Copies within the device, or between it and page-locked memory. */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
     STANDIN_ENTER(false);

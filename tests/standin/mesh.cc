@@ -1,4 +1,4 @@
-/* mesh.cc - sockets between all pairs: who has the higher rank calls, who has the lower one listens. */
+/* mesh.cc - sockets between all pairs of processes: the higher rank connects, the lower rank listens. */
 #include "tests/standin/mesh.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ mesh::~mesh() {
 
 /* --- meeting --- */
 
-/* A name that no file system knows. */
+/* An abstract name, outside the file system. */
 static socklen_t address(sockaddr_un *a, const std::string &name, int rank) {
     const std::string path = name + "-" + std::to_string(rank);
     *a = {};
@@ -35,7 +35,7 @@ static int listen_at(const std::string &name, int rank, int size) {
     return -1;
 }
 
-/* Until the other is there. */
+/* Retries until the other process listens. */
 static int call(mesh &m, const std::string &name, int peer) {
     sockaddr_un a;
     const socklen_t n = address(&a, name, peer);
@@ -86,7 +86,7 @@ static uint64_t whole(const mesh_message &m) {
     return sizeof m.length + m.bytes;
 }
 
-/* The part that comes next: of the header, then of the data. */
+/* The next part to transfer: of the header, then of the data. */
 static void *next_part(mesh_message &m, size_t *bytes) {
     if (m.moved < sizeof m.length) {
         *bytes = sizeof m.length - m.moved;
@@ -97,7 +97,7 @@ static void *next_part(mesh_message &m, size_t *bytes) {
     return m.data + at;
 }
 
-/* As far as it goes without waiting. */
+/* Transfers as much as possible without waiting. */
 static mesh_end push(int fd, std::deque<mesh_message> &q) {
     while (!q.empty()) {
         mesh_message &m = q.front();
@@ -127,7 +127,7 @@ static mesh_end pull(int fd, std::deque<mesh_message> &q) {
     return mesh_end::WHOLE;
 }
 
-/* To oneself, in the same order. */
+/* Delivers messages to oneself, in the same order. */
 static mesh_end hand_over(std::deque<mesh_message> &send, std::deque<mesh_message> &recv) {
     while (!send.empty() && !recv.empty()) {
         if (send.front().bytes != recv.front().bytes) return mesh_end::MISMATCH;
@@ -145,7 +145,7 @@ static mesh_end move_with(mesh &m, mesh_traffic &t, int peer) {
     return sent == mesh_end::WHOLE ? pull(m.fd[(size_t)peer], in) : sent;
 }
 
-/* Waits a little for any of the sockets that something is left for; false: there is none. */
+/* Waits briefly for any socket with remaining traffic; false: none remains. */
 static bool wait_for_some(const mesh &m, const mesh_traffic &t) {
     std::vector<pollfd> all;
     for (size_t r = 0; r < t.send.size(); r++) {

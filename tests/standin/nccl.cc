@@ -1,6 +1,6 @@
-/* nccl.cc - NCCL's calls: communicators that are made in the background, operations that are work of
- * streams, groups whose members move together. A group that fails leaves its stream waiting until it is
- * aborted, as NCCL's kernels do. */
+/* nccl.cc - NCCL's calls: communicators are made in the background, operations are work of streams,
+ * members of a group progress together. A failed group leaves its stream waiting until it is aborted, as
+ * NCCL's kernels do. */
 #include "tests/standin/nccl.h"
 #include "tests/standin/mesh.h"
 #include "tests/standin/runtime.h"
@@ -14,17 +14,17 @@
 
 namespace {
 
-enum { COY = 2 /* how often `in progress` is said of what is long done */ };
+enum { COY = 2 /* number of times that a finished call still answers `in progress` */ };
 
 struct communicator {
     std::mutex lock;
-    std::string name, text; /* of the last error */
+    std::string name, text; /* the last error's */
     mesh net;
     std::atomic<bool> quit{false};
     bool at_work = true; /* a call is under way */
     int coy = COY;
     ncclResult_t state = ncclSuccess;
-    std::function<ncclResult_t()> rest; /* of the call that is under way */
+    std::function<ncclResult_t()> rest; /* rest of the pending call */
     int splits = 0;
 };
 
@@ -35,14 +35,14 @@ enum class act { SEND, RECV, SUM, SUM_AT, SUM_PARTS, GIVE, GATHER };
 struct operation {
     act what;
     unsigned char *from, *to;
-    size_t count; /* of one message */
+    size_t count; /* elements of one message */
     ncclDataType_t type;
     int peer; /* or root */
     ncclRedOp_t op;
     size_t reads = 0, writes = 0; /* bytes of its memory */
 };
 
-struct launch { /* a group's operations of one communicator */
+struct launch { /* a group's operations on one communicator */
     shared comm;
     cudaStream_t stream;
     std::vector<operation> op;
@@ -79,7 +79,7 @@ static uint64_t gpu_identity() {
     return std::hash<std::string>()(text);
 }
 
-/* Every member's value. False: told to quit, or a member is gone. */
+/* Shares every member's value. False: told to quit, or a member is gone. */
 static bool share(mesh &m, uint64_t mine, std::vector<uint64_t> &all) {
     mesh_traffic t(m.size);
     int who;
@@ -149,7 +149,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
     return ncclInProgress;
 }
 
-/* The parent's call is over once the part is made; only then does the caller have it. */
+/* The parent's call ends when the new communicator is made; only then does the caller get it. */
 static void split(const shared &parent, int colour, int key, int number, ncclComm_t *part) {
     std::vector<uint64_t> all, members;
     const uint64_t none = ~(uint64_t)0,
@@ -170,7 +170,7 @@ static void split(const shared &parent, int colour, int key, int number, ncclCom
     settle(*parent);
 }
 
-/* Is nothing else under way? Begins a call. */
+/* Begins a call unless another one is pending. */
 static ncclResult_t begin(communicator &c) {
     const std::lock_guard<std::mutex> hold(c.lock);
     if (c.state != ncclSuccess) return c.state;
@@ -197,7 +197,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int colour, int key, ncclComm_t *par
     return ncclInProgress;
 }
 
-/* Of a group that was given: its launches happen when the caller has asked often enough. */
+/* Advances a submitted group: its launches happen after the caller has polled often enough. */
 static ncclResult_t go_on(communicator &c) {
     std::function<ncclResult_t()> rest;
     {
@@ -229,7 +229,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     return ncclInProgress;
 }
 
-/* Groups that are under way keep what they need. */
+/* Pending groups keep what they need. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     delete comm;
     return ncclSuccess;
@@ -248,7 +248,7 @@ static bool adds(const operation &o, int r) {
     return o.what == act::SUM || o.what == act::SUM_PARTS || (o.what == act::SUM_AT && r == o.peer);
 }
 
-/* What a collective sends to and gets from another member. */
+/* A collective's messages to and from another member. */
 static void address_member(const operation &o, const mesh &m, int r, std::vector<unsigned char> &theirs,
                            mesh_traffic &t) {
     const size_t bytes = o.count * bytes_of(o.type), skip = o.what == act::SUM_PARTS ? (size_t)r * bytes : 0;
@@ -271,7 +271,7 @@ static void address(const operation &o, const mesh &m, std::vector<unsigned char
         if (r != m.rank) address_member(o, m, r, theirs, t);
 }
 
-/* A member's messages to itself, in order. */
+/* Copies a member's messages to itself, in order. */
 static bool copy_own(const launch &l) {
     std::vector<const operation *> sent, got;
     for (const operation &o : l.op) {
@@ -333,8 +333,8 @@ ncclResult_t ncclGroupStart(void) {
     return ncclSuccess;
 }
 
-/* What is under way of a group: each of its communicators answers for itself; the first that is asked often
- * enough carries it. */
+/* A submitted group: each communicator reports its own status; the first that is polled often enough
+ * launches the group. */
 struct under_way {
     std::vector<launch> all;
     std::once_flag once;
@@ -375,7 +375,7 @@ static bool meet(const unsigned char *a, size_t n, const unsigned char *b, size_
     return n > 0 && m > 0 && a < b + m && b < a + n;
 }
 
-/* Does the operation read what it writes, other than as NCCL's calls define `in place`? */
+/* Does the operation read what it writes, except as NCCL's calls define `in place`? */
 static bool overlaps_itself(const operation &o, const mesh &m) {
     const size_t mine = (size_t)m.rank * o.count * bytes_of(o.type);
     const bool in_place = o.what == act::SUM_PARTS ? o.to == o.from + mine
@@ -384,13 +384,13 @@ static bool overlaps_itself(const operation &o, const mesh &m) {
     return !in_place && meet(o.from, o.reads, o.to, o.writes);
 }
 
-/* Those of a group run at once: what one writes no other may read. Bytes that nobody reads may be written twice. */
+/* Operations of a group are concurrent: none may write what another reads. Two may write the same bytes. */
 static bool clashes(const operation &a, const operation &b) {
     return meet(a.from, a.reads, b.to, b.writes) || meet(a.to, a.writes, b.from, b.reads);
 }
 
-/* Operations outside of groups are groups of one. `reads`, `writes`: how many messages' worth of memory; 0: it is not
- * touched. */
+/* Adds an operation; outside a group it forms a group of one. `reads`, `writes`: memory accessed, in
+ * messages; 0: none. */
 static ncclResult_t add(ncclComm_t comm, cudaStream_t stream, operation o, size_t reads, size_t writes) {
     if (!comm || o.peer < 0 || o.peer >= comm->of->net.size || !whole(o.from, o.count * reads, o.type) ||
         !whole(o.to, o.count * writes, o.type))

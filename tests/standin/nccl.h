@@ -1,5 +1,5 @@
-/* nccl.h - the part of NCCL that exec/cuda/nccl/nccl.c uses, as tests/standin/ plays it between processes of
- * a machine. Names, values and meanings are NCCL's (2.28). */
+/* nccl.h - the part of NCCL that exec/cuda/nccl/nccl.c uses, as implemented by tests/standin/ between
+ * processes of a machine. Names, values and meanings are NCCL's (2.28). */
 #ifndef HP_TESTS_NCCL_H
 #define HP_TESTS_NCCL_H
 
@@ -74,12 +74,12 @@ ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int p
 ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank);
-/* Of the types that hplan has; sums, averages, smallest and largest. */
+/* Supports hplan's types; sums, averages, minima and maxima. */
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                         int root, ncclComm_t comm, cudaStream_t stream);
-/* count: of what a member gets, or gives. */
+/* count: elements that each member receives, or contributes. */
 ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,

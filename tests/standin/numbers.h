@@ -1,5 +1,5 @@
-/* numbers.h - a device's tensors as the stand-ins for cuDNN and cuBLASLt read and write them: float32 in
- * between, products summed in float64. */
+/* numbers.h - how the stand-ins for cuDNN and cuBLASLt read and write a device's tensors: float32 in between,
+ * products summed in float64. */
 #ifndef HP_TESTS_NUMBERS_H
 #define HP_TESTS_NUMBERS_H
 
@@ -14,7 +14,7 @@ extern "C" {
 #include <string.h>
 #include <vector>
 
-/* As TF32's factors: the nearest of 10 bits of mantissa. */
+/* Rounds like TF32's factors: to 10 bits of mantissa. */
 inline float standin_tf32(float f) {
     return standin_bits<float>((standin_bits<uint32_t>(f) + 0x1000u) & ~0x1fffu);
 }
@@ -43,7 +43,7 @@ inline std::vector<float> standin_numbers(const void *from, int64_t n, int32_t d
     return all;
 }
 
-/* A tensor of a call: where it really is. False: it is not what the caller says, *err tells. */
+/* Finds a tensor's real address. False: it is not what the caller claims, *err tells why. */
 inline bool standin_tensor(void **at, int64_t elements, int64_t element_bytes, int64_t alignment,
                            const char *name, hp_error *err) {
     const size_t bytes = (size_t)(elements * element_bytes);
@@ -56,7 +56,7 @@ inline bool standin_tensor(void **at, int64_t elements, int64_t element_bytes, i
     return false;
 }
 
-/* Plans ask for some scratch, and spoil it. */
+/* Plans request some scratch, and overwrite it. */
 enum { STANDIN_WORKSPACE = 4096 };
 
 #endif

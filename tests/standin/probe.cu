@@ -1,4 +1,4 @@
-/* probe.cu - kernels that try the stand-in itself. */
+/* probe.cu - kernels that test the stand-in itself. */
 #include "exec/cuda/runtime/mma.h"
 
 #include "tests/standin/probe.h"
@@ -67,7 +67,7 @@ cudaError_t probe_count(unsigned long long *bins, const uint8_t *x, int32_t n, c
     return HP_LAUNCH(count, ((unsigned)n + 127) / 128, 128, s, bins, x, n);
 }
 
-/* Four neighbours in k of a row of a, of a column of b. */
+/* Four adjacent k of a row of a, or of a column of b. */
 static __device__ uint32_t four(const uint8_t *at, int step) {
     return at[0] | (uint32_t)at[step] << 8 | (uint32_t)at[2 * step] << 16 | (uint32_t)at[3 * step] << 24;
 }

@@ -40,7 +40,7 @@ static void finish(cudaStream_t s, const standin_work &w) {
     r.moved.notify_all();
 }
 
-/* The next piece of work; false: the stream was destroyed. What follows an error is not done. */
+/* Takes the next piece of work; false: the stream was destroyed. Work after an error is dropped. */
 static bool take(cudaStream_t s, standin_work &w) {
     standin_state &r = standin();
     std::unique_lock<std::mutex> hold(r.lock);
@@ -127,7 +127,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     return create(stream, flags);
 }
 
-/* Its work is still done. */
+/* Work already submitted still runs. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     STANDIN_ENTER(false);
     standin_state &r = standin();
@@ -179,7 +179,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     return cudaSuccess;
 }
 
-/* Streams that wait for it go on waiting. */
+/* Streams that wait for it keep waiting. */
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     STANDIN_ENTER(false);
     standin_state &r = standin();
@@ -196,7 +196,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external)
     if (!s || !lives(event)) return cudaErrorInvalidResourceHandle;
     if (standin_capture_state(s) != cudaSuccess) return standin_noted(standin_capture_state(s));
     if (standin_captured_record(s, event, external)) return cudaSuccess;
-    if (external) return standin_noted(cudaErrorInvalidValue); /* of captures alone */
+    if (external) return standin_noted(cudaErrorInvalidValue); /* valid only in captures */
     event->captured = nullptr;
     event->last = std::make_shared<standin_moment>();
     standin_put(s, {nullptr, nullptr, event->last});
@@ -213,7 +213,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     return record(event, stream, flags == cudaEventRecordExternal);
 }
 
-/* For its last record at the time of the call, whatever is recorded later. */
+/* Waits for the last record at the time of the call, whatever is recorded later. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     STANDIN_ENTER(false);
     const std::lock_guard<std::mutex> hold(standin().lock);
@@ -222,7 +222,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (!s || !lives(event)) return cudaErrorInvalidResourceHandle;
     if (standin_capture_state(s) != cudaSuccess) return standin_noted(standin_capture_state(s));
     if (standin_captured_wait(s, event, flags == cudaEventWaitExternal, &code)) return standin_noted(code);
-    if (flags == cudaEventWaitExternal) return standin_noted(cudaErrorInvalidValue); /* of captures alone */
+    /* valid only in captures */
+    if (flags == cudaEventWaitExternal) return standin_noted(cudaErrorInvalidValue);
     if (event->last) standin_put(s, {nullptr, event->last, nullptr});
     return cudaSuccess;
 }
@@ -275,7 +276,7 @@ static cudaError_t allowed(dim3 grid, dim3 block) {
     return some && fits ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
-/* Of a graph: each time. */
+/* In a graph, runs with every launch. */
 static void run_kernel(dim3 grid, dim3 block, const std::function<void()> &thread) {
     const bool fails = standin_fails("kernel");
     const uint64_t draw = standin_draw();

@@ -1,7 +1,7 @@
-/* space.h - where a GPU's memory lies. Its addresses are a range where nothing is mapped, so that whatever
- * the host does with them other than passing them on is a fault; the bytes lie at the same place of another
- * range, a file's, so that other processes can map them, the pages between allocations out of reach.
- * Addresses are never given twice. */
+/* space.h - where a GPU's memory lies. Device addresses are a range without mappings, so any use by the
+ * host, except passing them on, faults. The bytes lie at the same offset in another range, mapped from a
+ * file so that other processes can map it, too; the pages between allocations are inaccessible.
+ * Addresses are never reused. */
 #ifndef HP_TESTS_SPACE_H
 #define HP_TESTS_SPACE_H
 
@@ -18,10 +18,11 @@ struct space {
     std::mutex lock;
     std::map<size_t, size_t> device;        /* offset, bytes */
     std::map<const void *, size_t> pinned;  /* address, bytes */
-    std::map<size_t, struct opened> opened; /* offset: other processes' memory, in `device` as well */
+    std::map<size_t, struct opened> opened; /* by offset: other processes' memory, which is
+                                             * in `device` as well */
     struct sigaction before = {};
     space();
-    /* Offset of byte `begin` in so many new pages; 0: no address is left. The lock is held, as below. */
+    /* Offset of byte `begin` in `pages` new pages; 0: out of addresses. The lock must be held, as below. */
     size_t take(size_t pages, size_t begin);
     void give_back(size_t first, size_t pages);
     void publish() const;
@@ -37,8 +38,8 @@ struct opened { /* by this process */
 space &memory();
 size_t whole(size_t bytes, size_t unit); /* units' bytes */
 
-/* Ends the process where another one has this allocation open: CUDA leaves undefined what comes of freeing
- * it. */
+/* Ends the process if another one has this allocation open: CUDA leaves the effect of
+ * freeing it undefined. */
 void standin_check_unopened(size_t offset);
 bool standin_is_opened(const void *p);
 

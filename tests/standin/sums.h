@@ -1,4 +1,4 @@
-/* sums.h - how the stand-in for NCCL reads, writes and adds up elements of each type. */
+/* sums.h - how the stand-in for NCCL reads, writes and adds elements of each type. */
 #ifndef HP_TESTS_SUMS_H
 #define HP_TESTS_SUMS_H
 
@@ -15,7 +15,7 @@ static size_t bytes_of(ncclDataType_t type) {
     return BYTES[type];
 }
 
-/* How a type is read and written: 16-bit floats by way of float32. */
+/* Reads and writes a type; 16-bit floats as float32. */
 template <typename T> struct plain {
     using stored = T;
     using value = T;
@@ -58,7 +58,7 @@ template <typename V> static V combine(V a, V b, ncclRedOp_t op) {
     return op == ncclMin ? std::min(a, b) : std::max(a, b);
 }
 
-/* A contribution as an average takes it: of floats, times 1/n. */
+/* A contribution to an average: floats are multiplied by 1/n. */
 template <typename T> static typename T::value shared_by(typename T::value v, int n) {
     if constexpr (std::is_integral_v<typename T::value>)
         return v;
@@ -70,11 +70,11 @@ struct addition {
     ncclDataType_t type;
     ncclRedOp_t op;
     size_t count;
-    int size, rank; /* members, and which is this one */
+    int size, rank; /* number of members, and this one's index */
 };
 
-/* Contributions in the order of the members, each rounded to the type. An average of floats multiplies each by 1/n first,
- * of integers it divides the sum. */
+/* Combines contributions in the order of the members, each rounded to the type. An average multiplies floats
+ * by 1/n first, and divides the sum of integers. */
 template <typename T>
 static void add_up(const addition &a, unsigned char *into, const unsigned char *own,
                    const unsigned char *theirs) {

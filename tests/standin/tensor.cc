@@ -1,4 +1,4 @@
-/* tensor.cc - what a tensor core computes, and the rounding of 16-bit floats. */
+/* tensor.cc - the products of a tensor core, and the rounding of 16-bit floats. */
 #include "exec/cuda/runtime/mma.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ void hp_mma_u8s8_16x8x32(int32_t d[4], const uint32_t a[4], const uint32_t b[2])
     }
 }
 
-/* --- floats of 16 bits --- */
+/* --- 16-bit floats --- */
 
 template <typename T> static float half_of(const unsigned char *at, int i) {
     T v;
@@ -54,7 +54,7 @@ void hp_mma_16x8x16(float d[4], const uint32_t a[4], const uint32_t b[2], __half
     product_of<__half>(d, a, b);
 }
 
-/* Row r of matrix m is where lane 8m + r says. */
+/* Row r of matrix m is at the address from lane 8m + r. */
 static const uint16_t *row_of_matrix(const unsigned char *slots, int m, int r) {
     const uint16_t *at;
     memcpy(&at, slots + (8 * m + r) * STANDIN_SLOT, sizeof at);
@@ -89,7 +89,7 @@ float standin_from_f16(uint16_t h) {
     return sign * (exponent ? ldexpf((float)(1024 + fraction), exponent - 25) : ldexpf((float)fraction, -24));
 }
 
-/* The nearest multiple of the step that its exponent has; from 65520 on, infinity. */
+/* Rounds to the nearest multiple of the exponent's step; from 65520 on, infinity. */
 uint16_t standin_to_f16(float f) {
     const uint16_t sign = signbit(f) ? 0x8000 : 0;
     const float size = fabsf(f);
@@ -98,6 +98,6 @@ uint16_t standin_to_f16(float f) {
     if (size >= 65520.0f) return (uint16_t)(sign | 0x7c00);
     if (size < 0x1p-14f) return (uint16_t)(sign | (int)rintf(ldexpf(size, 24)));
     frexpf(size, &exponent);                                    /* size < 2^exponent */
-    const int digits = (int)rintf(ldexpf(size, 11 - exponent)); /* 1024 .. 2048, which carries over */
+    const int digits = (int)rintf(ldexpf(size, 11 - exponent)); /* 1024 .. 2048; 2048 carries over */
     return (uint16_t)(sign | (((exponent + 13) << 10) + digits));
 }

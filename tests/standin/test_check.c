@@ -1,5 +1,6 @@
-/* test_check.c - what is said of an engine's results (exec/cuda/dnn/dnn_check.h), on a GPU or what stands in for one: those
- * of a plan are right; unwritten, half written, of another window or of other operands they are wrong. */
+/* test_check.c - verdicts on an engine's results (exec/cuda/dnn/dnn_check.h), on a GPU or its stand-in:
+ * a plan's results are right; unwritten or half-written ones, or those of another window or other
+ * operands, are wrong. */
 #include "exec/cuda/dnn/dnn_check.h"
 #include "base/rng.h"
 #include "networks/graph/acts.h"
@@ -42,7 +43,7 @@ static hp_dnn_conv draw_conv(uint64_t r) {
     c.pad_left = c.pad_right = dice(r, 14, 0, c.kw / 2);
     c.oh = (c.ih + c.pad_top + c.pad_bottom - c.kh) / c.stride_h + 1;
     c.ow = (c.iw + c.pad_left + c.pad_right - c.kw) / c.stride_w + 1;
-    c.pad_bottom = (c.oh - 1) * c.stride_h + c.kh - c.ih - c.pad_top; /* below 0: rows that are not read */
+    c.pad_bottom = (c.oh - 1) * c.stride_h + c.kh - c.ih - c.pad_top; /* below 0: unread rows */
     c.pad_right = (c.ow - 1) * c.stride_w + c.kw - c.iw - c.pad_left;
     if (c.kind != HP_DNN_FORWARD) return c;
     c.bias = dice(r, 15, 0, 1);

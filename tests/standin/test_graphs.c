@@ -1,6 +1,6 @@
-/* test_graphs.c - training with its steps captured as graphs, on what stands in for a GPU: the same
- * bits as with every launch by itself, in far fewer calls; what goes wrong within a graph is heard of. One
- * rank in a process of its own, as programs run. */
+/* test_graphs.c - training with its steps captured as graphs, on the stand-in for a GPU: the same bits as
+ * with individual launches, in far fewer calls; failures within a graph are reported. One rank in its own
+ * process, as programs run. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/exec/run_ranks.h"
@@ -21,7 +21,7 @@ enum { STEPS = 5, FAULTY_STEP = 4, NETS = 6 };
 typedef struct outcome {
     double loss[STEPS], *weights;
     int64_t n;
-    probe_calls calls; /* of its own */
+    probe_calls calls; /* calls of this run */
     hp_status status;
     hp_error err;
 } outcome;
@@ -70,7 +70,7 @@ static outcome run(hp_arena *arena, const hp_device_ops *ops, uint64_t seed) {
     return out;
 }
 
-/* Every launch by itself. */
+/* Runs with individual launches. */
 static outcome run_directly(hp_arena *arena, uint64_t seed) {
     hp_stream_ops streams = *hp_device_cuda.memory->streams;
     hp_memory_ops memory = *hp_device_cuda.memory;
@@ -81,7 +81,7 @@ static outcome run_directly(hp_arena *arena, uint64_t seed) {
     return run(arena, &ops, seed);
 }
 
-/* All work is the same work; what is left of a step's calls loads its images and sets what changes. */
+/* The work is the same either way. With graphs, a step's remaining calls load images and set what changes. */
 static void both_ways(void) {
     for (uint64_t seed = 1; seed <= law_cases(NETS); seed++) {
         hp_arena *arena = hp_arena_new();
@@ -104,7 +104,7 @@ static void graphs_have_the_bits_of_launches_and_fewer_calls(void **state) {
 
 /* --- faults --- */
 
-static probe_calls *counted; /* seen by children and parent */
+static probe_calls *counted; /* shared by children and parent */
 
 static void count(void) {
     hp_arena *arena = hp_arena_new();
@@ -131,7 +131,7 @@ static void a_fault_within_a_graph_is_that_step_s_error(void **state) {
     munmap(counted, sizeof *counted);
 }
 
-/* All but one segment are kept. */
+/* All segments but one are kept. */
 static void refused(void) {
     hp_arena *arena = hp_arena_new();
     const outcome have = run(arena, &hp_device_cuda, 1);

@@ -1,6 +1,6 @@
-/* test_infer.c - inference on a GPU, or on what stands in for one: layers of every kind, over drawn
- * shapes, stores and boxes, have the processor's bytes where outputs are quantised, and its numbers within
- * rounding else. A fence after a kernel's memory is checked. */
+/* test_infer.c - inference on a GPU or its stand-in: layers of every kind, over drawn shapes, stores and
+ * boxes, have the processor's bytes where outputs are quantised, and otherwise its numbers within rounding. A
+ * fence behind a kernel's memory is checked. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
@@ -13,7 +13,7 @@
 
 enum { FENCE = 64, FILL = 0x5a };
 
-/* Bytes in the GPU's memory, of just that size, with a fence after them. */
+/* Memory of exactly that size on the GPU, with a fence behind it. */
 static hp_memory gpu_memory; /* opened before the first test */
 
 typedef struct block {
@@ -55,7 +55,7 @@ static void close_gpu(hp_device *d) {
     hp_lt_close(d->lt);
 }
 
-/* Runs a task whose operands lie in the host's memory: y is read, where it is added, and written. */
+/* Runs a task whose operands are in host memory: y is written, and read first if it holds an addend. */
 static void run_on_gpu(cell *c, const hp_bound *host, int64_t pack_bytes, int64_t scratch_bytes) {
     hp_buffer buffer = {.bytes = pack_bytes};
     int32_t pack_of[2] = {0, 0};
@@ -93,7 +93,7 @@ static void run_on_gpu(cell *c, const hp_bound *host, int64_t pack_bytes, int64_
 
 /* --- comparing --- */
 
-/* Numbers that are added in another order, or stored in 16 bits from sums that were. */
+/* Bound for numbers added in another order, or stored in 16 bits from such sums. */
 static double bound_of(const cell *c, hp_dtype x) {
     const hp_dtype y = dtype_of(c, c->s.layer[1].out);
     if (x == HP_BF16 || y == HP_BF16) return 0x1p-6;
@@ -104,7 +104,7 @@ typedef struct tally {
     int64_t bytes, differ;
 } tally;
 
-/* e^x and tanh have a GPU's own last bits, so that a byte made of them may be its neighbour. */
+/* A GPU's e^x and tanh differ in the last bits, so a byte computed from them may be off by one. */
 static bool is_smooth(const cell *c) {
     static const bool smooth[HP_ACTS] = {
         [HP_ACT_SIGMOID] = true,   [HP_ACT_TANH] = true, [HP_ACT_ERF] = true,     [HP_ACT_GELU] = true,
@@ -162,7 +162,7 @@ static void matrix_has_the_cpus_numbers(matrix_cell *m, tally *all) {
     fill_tensors(m, HP_F32);
     matrix_part p = {.out = some_output(c)};
     if (hp_box_empty(&p.out)) return;
-    if (layer_of(m)->dynamic) { /* it reads all of its input: groups are not cut from each other */
+    if (layer_of(m)->dynamic) { /* it reads its whole input: groups are not cut apart */
         p.out.lo[HP_AXIS_C] = 0;
         p.out.hi[HP_AXIS_C] = c->s.tensor[layer_of(m)->out].c;
     }
@@ -206,7 +206,7 @@ static void dynamic_layers_have_the_processors_numbers(void **state) {
     }
 }
 
-/* --- all others --- */
+/* --- all other layers --- */
 
 static void layer_has_the_cpus_numbers(cell *c, tally *all) {
     const hp_box out = some_output(c);
@@ -242,7 +242,7 @@ static void every_other_layer_has_the_processors_bits(void **state) {
 
 /* --- bytes of smooth activations --- */
 
-/* Steps as fine as bytes have for these functions' values. */
+/* Chooses scales as fine as bytes allow for these functions' values. */
 static void act_finely(cell *c, int act) {
     hp_layer *l = &c->s.layer[1];
     l->act = act;
@@ -258,7 +258,7 @@ static bool is_of_bytes(const cell *c) {
     return true;
 }
 
-/* hswish is sums, products and clamps, which are the processor's to the last bit. */
+/* hswish consists of sums, products and clamps, which equal the processor's to the last bit. */
 static void bytes_of_smooth_activations_are_the_processors_or_next_to_them(void **state) {
     static const int acts[] = {HP_ACT_SIGMOID, HP_ACT_TANH, HP_ACT_HSWISH};
     static const int ops[] = {HP_ACT, HP_BN, HP_ADD, HP_MUL};

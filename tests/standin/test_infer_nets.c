@@ -1,6 +1,6 @@
-/* test_infer_nets.c - deployed networks on a GPU, or on what stands in for one: cut in any way, they
- * give what one rank gives on the processor. Numbers between quantised maps are summed in another order, so
- * that now and then a byte is its neighbour. Ranks are threads that share the GPU and its streams. */
+/* test_infer_nets.c - deployed networks on a GPU or its stand-in: however they are cut, they give what one
+ * rank gives on the processor. Numbers between quantised maps are summed in another order, so a byte may be
+ * off by one now and then. Ranks are threads that share the GPU and its streams. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "tests/support/plan/random_deployed.h"
 #include "tests/support/plan/random_tokens.h"
@@ -24,7 +24,7 @@ typedef struct subject {
     const hp_graph *g;
     const hp_qparam *qparam;
     uint64_t seed;
-    int64_t batch, n; /* elements that come out */
+    int64_t batch, n; /* elements of the output */
     bool scored;      /* classes per image, not per pixel */
 } subject;
 
@@ -79,7 +79,7 @@ static const hp_qparam *draw_qparams(hp_arena *a, const hp_graph *g, dice *d) {
 
 typedef hp_graph *net_fn(hp_arena *arena, uint64_t seed, int n_block);
 
-/* worst: of the largest output. */
+/* worst: relative to the largest output. */
 static void agrees(net_fn *net, uint64_t seed, int prec, double worst) {
     dice d = {seed, 5000};
     subject s = {.a = hp_arena_new(), .seed = seed};
@@ -150,7 +150,8 @@ static void maps_that_gather_and_normalise(void **state) {
         agrees(random_maps, seed, precs[seed % 5], worst[seed % 5]);
 }
 
-/* Heads of whole 16 bytes, as networks have them: a text, an image, a text with heads of more than 64. */
+/* Heads of multiples of 16 bytes, as real networks have: a text, an image, a text with heads of
+ * more than 64 channels. */
 static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
     static const char *const nets[] = {"gpt:1,64,2,20,48", "vit:1,128,2,4", "gpt:1,160,2,12,48"};
     hp_graph *g = NULL;

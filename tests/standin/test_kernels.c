@@ -1,5 +1,5 @@
-/* test_kernels.c - kernels on the stand-in for a GPU: barriers, shuffles, tensor cores and 16-bit
- * floats against plain loops, and what it says of kernels that are wrong. */
+/* test_kernels.c - kernels on the stand-in for a GPU: barriers, shuffles, tensor cores and 16-bit floats
+ * against plain loops, and its diagnosis of wrong kernels. */
 #include "base/rng.h"
 #include "tests/standin/probe.h"
 #include "tests/support/standin/standin_child.h"
@@ -152,7 +152,7 @@ static void tensor_cores_multiply_bytes_exactly(void **state) {
     assert_int_equal(children_failed(multiplied, SEEDS), 0);
 }
 
-/* The value of a float with `exponents` bits of exponent and `digits` of fraction, by definition. */
+/* Value of a float with `exponents` exponent bits and `digits` fraction bits, by definition. */
 static double value_of(unsigned bits, int exponents, int digits) {
     const int bias = (1 << (exponents - 1)) - 1, e = (int)(bits >> digits) & ((1 << exponents) - 1);
     const double fraction = (double)(bits & ((1u << digits) - 1)), unit = ldexp(1, -digits);
@@ -161,8 +161,7 @@ static double value_of(unsigned bits, int exponents, int digits) {
     return sign * (e ? ldexp(1 + fraction * unit, e - bias) : ldexp(fraction * unit, 1 - bias));
 }
 
-/* No neighbour is nearer, and of two that are as near the even one is taken. What would be infinity counts as
- * the next power of two. */
+/* No neighbour is nearer, and on a tie the even one is taken. Infinity counts as the next power of two. */
 static void check_nearest(double x, unsigned bits, int exponents, int digits) {
     const unsigned infinity = ((1u << exponents) - 1) << digits, size = bits & 0x7fff;
     const double top = ldexp(1, 1 << (exponents - 1)),
@@ -186,7 +185,7 @@ static void rounded(void) {
     for (int i = 0; i < M; i++) {
         const uint32_t bits =
             (uint32_t)dice(2 * (uint64_t)i, 0, 65535) << 16 |
-            (uint32_t)dice(2 * (uint64_t)i + 1, 0, 3) * 0x4000u; /* half of them ties of bf16 */
+            (uint32_t)dice(2 * (uint64_t)i + 1, 0, 3) * 0x4000u; /* half of them are ties of bf16 */
         memcpy(&x[i], &bits, 4);
         if (i % 2)
             x[i] =
@@ -212,7 +211,7 @@ static void floats_of_16_bits_are_the_nearest(void **state) {
     assert_true(child_law(rounded, NULL, NULL, false));
 }
 
-/* --- kernels that are wrong --- */
+/* --- wrong kernels --- */
 
 static void stuck(void) {
     const cudaStream_t s = new_stream();

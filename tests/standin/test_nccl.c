@@ -1,7 +1,7 @@
 /* test_nccl.c - exec/cuda/nccl/nccl.c over the stand-in for NCCL, on real ranks for which this
- * program starts itself under mpirun: messages and sums of random groups, given ahead of time and ordered by
- * events alone, arrive exactly; ranks that die or hang end the job, with a reason; two ranks on one GPU are
- * refused. */
+ * program starts itself under mpirun. Messages and sums of random groups, submitted ahead of time and
+ * ordered only by events, arrive exactly. Ranks that die or hang end the job, with a reason. Two
+ * ranks on one GPU are refused. */
 #include "exec/cuda/nccl/nccl.h"
 #include "base/clock.h"
 #include "exec/cuda/runtime/cuda.h"
@@ -21,12 +21,13 @@
 #include <cmocka.h>
 
 enum { GROUPS = 40, MAX_OPS = 24, ROOM = 4096, REFUSED = 9, TIMEOUT_S = 900 };
-#define PATIENT_S "600" /* more than anything here takes on a busy machine */
+#define PATIENT_S "600" /* longer than anything here takes on a busy machine */
 
 typedef struct flight {
     hp_comm_op op;
     int handle;
-    double first; /* of what must come of it; element i has i per rank that takes part more */
+    double first; /* expected value of the first element; element i is larger by i times the number of
+                   * participating ranks */
     int ranks;
     float *before, *after; /* page-locked */
     hp_event *given, *done, *back;
@@ -41,13 +42,13 @@ typedef struct player {
     flight flight[GROUPS * MAX_OPS];
 } player;
 
-/* --- what is given --- */
+/* --- operations --- */
 
 static double value(int rank, int number) {
     return rank * 17 + number % 97;
 }
 
-/* Data comes from the compute stream, results go by the stream of copies: nothing waits but streams. */
+/* Data comes from the compute stream, results leave by the copy stream: only streams wait. */
 static hp_status give(player *me, hp_comm_op op, double mine, double first, int ranks, hp_error *err) {
     const hp_memory *m = me->memory;
     const hp_stream_ops *s = m->ops->streams;
@@ -82,7 +83,7 @@ static hp_comm_op operation(player *me, int kind) {
                         .device = true};
 }
 
-/* Of all pairs some, in both directions and in any order. */
+/* Some of all pairs, in both directions and in any order. */
 static hp_status give_messages(player *me, hp_error *err) {
     const int n = group_roll(&me->dice, 1, 8);
     for (int i = 0; i < n; i++) {
@@ -120,7 +121,7 @@ static hp_status give_all(player *me, hp_error *err) {
     return HP_OK;
 }
 
-/* --- what comes of it --- */
+/* --- results --- */
 
 static hp_status wait_for(const player *me, const flight *f, double limit_s, hp_error *err) {
     bool done = false;
@@ -180,7 +181,7 @@ static hp_status law(hp_comm *comm, const hp_memory *memory, uint64_t seed, doub
         HP_TRY(check(me, &me->flight[i], err));
         release(me->memory, &me->flight[i]);
     }
-    double all[64] = {0}; /* and MPI beside it */
+    double all[64] = {0}; /* with MPI in parallel */
     HP_TRY(hp_comm_share(comm, comm->rank, all, "the others", err));
     hp_arena_free(arena);
     return HP_OK;
@@ -210,7 +211,7 @@ static int ranks_main(double limit_s) {
     return 0;
 }
 
-/* Exit status; what the ranks say goes to `out`. */
+/* Returns the exit status; the ranks' output goes to `out`. */
 static int start_ranks(int n, const char *environment, const char *limit_s, char *out, size_t room) {
     char self[1024], command[2048];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -286,7 +287,7 @@ static void two_ranks_on_one_gpu_are_refused(void **state) {
     if (!strstr(out, "ranks 0 and 2 have the same GPU")) fail_msg("%s", out);
 }
 
-/* And by NCCL, where it was not asked for earlier: both ranks are this process. */
+/* NCCL refuses them too, without the earlier check: both ranks are this process. */
 static void nccl_refuses_them_too(void **state) {
     ncclComm_t comm[2];
     ncclUniqueId id;

@@ -1,6 +1,6 @@
-/* test_nccl_collectives.c - every collective by NCCL does what plan/collectives says, by the laws of comm_law.h, on 1 to 8
- * real ranks of MPI that have the stand-in for a GPU each; what NCCL does otherwise is refused before anything runs.
- * This program starts itself under mpirun. */
+/* test_nccl_collectives.c - every collective by NCCL does what plan/collectives defines, by the laws of
+ * comm_law.h, on 1 to 8 real MPI ranks with a stand-in GPU each. Where NCCL's semantics differ, it is refused
+ * before anything runs. This program starts itself under mpirun. */
 #include "exec/cuda/nccl/nccl.h"
 #include "exec/cuda/runtime/cuda.h"
 #include "tests/support/exec/comm_law.h"
@@ -17,7 +17,7 @@ enum { NCCL = 1 << HP_BACKEND_NCCL, MAX_RANKS = 8 };
 
 /* --- ranks: "ranks SEED" --- */
 
-/* Nothing was given to NCCL: neither now nor at the end of the group. */
+/* Nothing reached NCCL: neither now nor at the end of the group. */
 static hp_status refuses(hp_comm *comm, const comm_room *room, const hp_comm_op *like, hp_error *err) {
     hp_event *done;
     hp_comm_op op = *like;

@@ -1,6 +1,6 @@
-/* test_nets.c - networks trained on a GPU, or on what stands in for one: any legal strategy, its
- * messages by way of the host, gives the loss and weights of one rank on the reference within rounding. Ranks
- * are threads that share the GPU and its streams. */
+/* test_nets.c - networks trained on a GPU or its stand-in: any legal strategy, with messages staged through
+ * the host, gives the loss and weights of one rank on the reference within rounding. Ranks are threads that
+ * share the GPU and its streams. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/precision.h"
 #include "tests/support/exec/law_run.h"
@@ -17,14 +17,14 @@ static hp_strategy by_way_of_the_host(hp_strategy s) {
     return s;
 }
 
-/* Of a rounding to how maps are stored, or factors in tf32. */
+/* Relative rounding error of the maps' store, or of tf32 factors. */
 static double eps_of(int32_t prec) {
     static const double eps[HP_PRECS] = {
         [HP_PREC_TF32] = 0x1p-11, [HP_PREC_BF16] = 0x1p-9, [HP_PREC_FP16] = 0x1p-11};
     return eps[prec];
 }
 
-/* Length of the difference of two updates over that of one. */
+/* Norm of the difference of two updates, relative to one's norm. */
 static double update_off(const hp_graph *g, const outcome *exact, const outcome *have, const double *start) {
     double off = 0, all = 0;
     int64_t at = 0;
@@ -37,9 +37,9 @@ static double update_off(const hp_graph *g, const outcome *exact, const outcome 
     return all > 0 ? sqrt(off / all) : off;
 }
 
-/* The bound of tests/laws/test_train.c: a step's update is lr * gradient, whose relative error grows with the depth
- * and the length of the sums. In low precision, what lies close to the middle of two numbers is rounded to
- * one or the other, and a maximum or a kink may go the other way: there the whole update is looked at. */
+/* The bound of tests/laws/test_train.c: a step's update is lr * gradient, whose relative error grows with the
+ * depth and the length of the sums. In low precision, values near the middle of two numbers round to one or
+ * the other, and a maximum or a kink may go the other way: then the whole update is compared. */
 static void holds(uint64_t seed, const hp_graph *g, const hp_strategy *s, int groups, hp_arena *arena) {
     law_training there = {.g = g,
                           .s = by_way_of_the_host(*s),
@@ -111,7 +111,7 @@ static void one_rank_stays_within_rounding(void **state) {
     one_rank(random_maps, 1, 9);
 }
 
-/* Attention whose heads take several turns of 32 channels, over several tiles of pixels. */
+/* Attention with heads of several chunks of 32 channels, over several tiles of pixels. */
 static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
     static const int channels[] = {34, 64, 98, 130, 256};
     const int head = channels[seed % 5], heads = 1 + (int)(seed % 2), shared = 1 + (int)(seed / 2 % 2);
@@ -120,7 +120,7 @@ static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
     (void)n_block;
     hp_error err;
     hp_builder b = hp_builder_start(arena, "wide", 9, 9, 3, &err);
-    hp_heads h = kinds[seed / 3 % 3]; /* low_precision takes seed % 3 */
+    hp_heads h = kinds[seed / 3 % 3]; /* low_precision uses seed % 3 */
     h.kv_heads = shared;
     h.heads = heads * shared;
     const int x = hp_build_conv(&b, 0, "patch", 6, (hp_window){.k = 1, .stride = 1, .bias = true}),

@@ -1,6 +1,5 @@
-/* test_parts.c - training on a GPU, or on what stands in for one: layers cut into parts, boxes of the
- * output and the inputs that each needs, equal the whole on the reference; batch norms that share their sums
- * too. */
+/* test_parts.c - training on a GPU or its stand-in. Layers cut into parts, boxes of the output with the
+ * inputs that each needs, equal the whole on the reference. So do batch norms that share their sums. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/acts.h"
 #include "tests/support/exec/draw_matrix.h"
@@ -18,8 +17,8 @@ static void near(double is, double should, double bound, const draw *d, const ch
                  d->layer.pad_h, d->layer.pad_w);
 }
 
-/* Runs the parts on the GPU, the whole (and its sizes, or NULL) on the reference: outputs are equal,
- * gradients add up. */
+/* Runs the parts on the GPU, the whole (and its sizes, or NULL) on the reference: outputs are
+ * equal, gradients add up. */
 static void check_split(const draw *d, uint64_t round, rig *whole, const rig *size, double factor) {
     split s;
     gathered sums = gathered_new(whole);
@@ -136,8 +135,8 @@ static void run_parts(parts *p, int task) {
     for (int k = 0; k < p->n; k++) assert_int_equal(rig_run(p->part[k], task), HP_OK);
 }
 
-/* A part owns what is its own and computes a row and a column more on each side, where there is one; they
- * have no gradient of their own. */
+/* A part owns its box and computes one more row and column on each side, if there is one; those have no
+ * gradient of their own. */
 static void build_shared(const draw *d, uint64_t round, rig *whole, parts *p) {
     split s;
     draw_parts(whole, d, round, false, &s);

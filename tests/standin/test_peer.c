@@ -1,7 +1,6 @@
-/* test_peer.c - messages straight from one process's GPU memory into another's, on what stands in for
- * GPUs: the stand-in keeps CUDA's laws of memory between processes; ranks of MPI get every message, by
- * whichever route, and none passes through the host where memory can be reached. This program starts itself
- * under mpirun. */
+/* test_peer.c - messages directly from one process's GPU memory to another's, on stand-in GPUs. The stand-in
+ * keeps CUDA's laws of memory between processes. MPI ranks get every message, by whichever route, and none
+ * passes through the host if memory can be reached. This program starts itself under mpirun. */
 #include "exec/cuda/runtime/cuda.h"
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/standin/standin_child.h"
@@ -28,7 +27,7 @@ static void hear(void *what, size_t bytes) {
     CHECK(read(from_other, what, bytes) == (ssize_t)bytes);
 }
 
-/* The guest has another process's memory open; ends with it. */
+/* Runs the owner and a guest, which opens the owner's memory; ends when the guest does. */
 static void two_processes(void (*owner)(void), void (*guest)(void)) {
     int there[2], back[2], status = 1;
     CHECK(pipe(there) == 0 && pipe(back) == 0);
@@ -61,7 +60,7 @@ static void *opened(void) {
     return at;
 }
 
-/* Offers memory, changes it when it is open there, frees it when it no longer is. */
+/* Offers memory, changes it while it is open in the guest, frees it after that. */
 static void owns(void) {
     unsigned char host[N], *other = new_device(100), *d = new_device(N);
     char word;
@@ -144,7 +143,7 @@ static void memory_is_the_same_in_another_process(void **state) {
 
 /* --- ranks --- */
 
-typedef struct route_law { /* what goes wrong, and for which pairs there is then no way */
+typedef struct route_law { /* the injected fault, and the pairs that it leaves without a direct route */
     const char *fails;
     bool sums;
     bool (*apart)(int a, int b);
@@ -162,12 +161,12 @@ static bool with_each_other(int a, int b) {
     return a == b || a + b == 1; /* 0 and 1 */
 }
 
-/* Page-locked memory is what messages through the host are copied to: where there is none, none was. */
+/* Messages through the host need page-locked memory: without any, there were none. */
 static const route_law ROUTES[] = {{"", true, none},
                                    {"cudaHostAlloc:1", false, none},
                                    {"cudaIpcGetMemHandle:1@0", true, with_first},
                                    {"cudaIpcOpenMemHandle:1@1", true, with_each_other},
-                                   {"mapping:1@0", true, with_each_other}, /* opens, reads other bytes */
+                                   {"mapping:1@0", true, with_each_other}, /* opens, but reads other bytes */
                                    {"mapping:1@1", true, with_each_other}};
 
 static hp_status play_route(hp_comm *comm, const comm_room *room, const route_law *route, hp_error *err) {
@@ -181,7 +180,7 @@ static hp_status play_route(hp_comm *comm, const comm_room *room, const route_la
                    (long long)comm->direct_bytes, (long long)want);
 }
 
-/* Ranks meet; their trials leave the memory as it was. */
+/* Ranks connect; their trials leave the memory unchanged. */
 static hp_status meet(hp_comm *inner, const comm_room *room, hp_comm **comm, hp_error *err) {
     const hp_memory *m = &room->memory;
     unsigned char before[3 * N], after[3 * N];
@@ -218,7 +217,7 @@ static void messages_arrive_by_every_route(void **state) {
     const int routes = (int)(sizeof ROUTES / sizeof *ROUTES) - !all;
     for (int i = 0; i < routes; i++) {
         const bool any =
-            all && i == 0; /* number of ranks; of three, there are pairs with a way, and one without */
+            all && i == 0; /* number of ranks; with three there are pairs with a route, and one without */
         for (int n = any ? 2 : 3; n <= (any ? MAX_RANKS : 3); n++) {
             char seed[16], route[16];
             snprintf(seed, sizeof seed, "%d", n + i);

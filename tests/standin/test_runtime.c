@@ -1,6 +1,6 @@
-/* test_runtime.c - the stand-in for CUDA's runtime keeps CUDA's laws: order within a stream, none but
- * events' between two, memory that the host cannot touch, errors that stay, graphs. Gates, kernels that wait
- * for the host, make the order of things certain. */
+/* test_runtime.c - the stand-in for CUDA's runtime keeps CUDA's laws: order within a stream, between streams
+ * only by events, memory that the host cannot access, sticky errors, graphs. Gates, kernels that wait for the
+ * host, make the order certain. */
 #include "base/clock.h"
 #include "tests/standin/probe.h"
 #include "tests/support/standin/standin_child.h"
@@ -55,7 +55,7 @@ static void events_order_two_streams(void **state) {
     assert_int_equal(children_failed(two_streams, SEEDS), 0);
 }
 
-/* A stream goes on while another one is held. */
+/* A stream proceeds while another one is held. */
 static void no_order(void) {
     const cudaStream_t held = new_stream(), free_one = new_stream();
     volatile int32_t *gate = new_pinned(4);
@@ -92,7 +92,7 @@ static void records(void) {
     CUDA(cudaEventSynchronize(after));
     CHECK(cudaEventQuery(e) == cudaErrorNotReady);
     CUDA(cudaStreamWaitEvent(b, e, 0));
-    CUDA(cudaEventDestroy(e)); /* who waits for it goes on waiting */
+    CUDA(cudaEventDestroy(e)); /* a waiting stream keeps waiting */
     CUDA(cudaEventRecord(after, b));
     CHECK(cudaEventQuery(after) == cudaErrorNotReady);
     *gate = 1;
@@ -137,7 +137,7 @@ static void touch(void) {
     _exit(d[3] == 0xff ? 0 : 0);
 }
 
-static void follow(void) { /* the launch translates arguments alone */
+static void follow(void) { /* the launch translates only arguments */
     const cudaStream_t s = new_stream();
     int32_t *x = new_device(4), *to = new_device(4), **where = new_device(sizeof *where);
     CUDA(cudaMemcpy(where, &x, sizeof x, cudaMemcpyHostToDevice));
@@ -178,7 +178,7 @@ static void room(void) {
     CUDA(cudaMalloc(&p, 6 << 20));
     CHECK(cudaMalloc(&q, 6 << 20) == cudaErrorMemoryAllocation);
     CUDA(cudaFree(p));
-    CUDA(cudaMalloc(&q, 6 << 20)); /* the error does not stay */
+    CUDA(cudaMalloc(&q, 6 << 20)); /* the error is not sticky */
     CUDA(cudaMemGetInfo(&left, &all));
     CHECK(all == 10 << 20 && left == 4 << 20);
 }
@@ -189,7 +189,7 @@ static void memory_has_bounds_and_an_end(void **state) {
     assert_true(child_law(room, "HPLAN_STANDIN_BYTES", "10485760", false));
 }
 
-/* What is not page-locked is read before the call returns, and written. */
+/* Pageable memory: the source is read, and the destination written, before the call returns. */
 static void pageable(void) {
     const cudaStream_t s = new_stream();
     unsigned char *d = new_device(N), here[N], there[N];
@@ -241,7 +241,7 @@ static void bad_kernel(void) {
     const cudaStream_t s = new_stream();
     volatile int32_t *gate = new_pinned(4);
     unsigned char *d = new_device(1);
-    *gate = 0; /* holds the first, so that the second runs after both were launched */
+    *gate = 0; /* holds the first launch, so that the second runs after both were submitted */
     CUDA(probe_wait((const int32_t *)gate, s));
     CUDA(probe_wait((const int32_t *)gate, s)); /* says nothing yet */
     *gate = 1;
@@ -259,7 +259,7 @@ static void asked_errors_come_and_those_of_kernels_stay(void **state) {
 
 /* --- graphs --- */
 
-/* seen <- first byte of d; d <- its double, twice, half of it on another stream. */
+/* A diamond of copies: d[0] to d[1], from there to d[2] and d[3] on two streams, then all to the host. */
 static void give_diamond(cudaStream_t a, cudaStream_t b, cudaEvent_t fork_at, cudaEvent_t join_at,
                          unsigned char *d, unsigned char *host) {
     CUDA(cudaMemcpyAsync(d + 1, d, 1, cudaMemcpyDeviceToDevice, a));
@@ -315,7 +315,7 @@ static void unjoined(void) {
     CUDA(cudaDeviceSynchronize());
 }
 
-/* What follows is refused, too, and no graph comes of it; then the stream is as before. */
+/* Later calls are refused as well, and no graph results; then the stream is as before. */
 static void is_over(cudaStream_t s, unsigned char *d) {
     cudaGraph_t graph;
     CHECK(cudaMemsetAsync(d, 1, 1, s) == cudaErrorStreamCaptureInvalidated);
@@ -363,7 +363,7 @@ static void in_a_thread(void *(*call)(void *), void *argument) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* A capture that is its thread's own leaves other threads alone. */
+/* A thread-local capture does not affect other threads. */
 static void other_threads(void) {
     const cudaStream_t a = new_stream(), b = new_stream();
     unsigned char *d = new_device(4);
@@ -375,7 +375,7 @@ static void other_threads(void) {
     CUDA(cudaStreamEndCapture(a, &graph));
 }
 
-/* Events of outside are recorded, and waited for, by every launch. */
+/* Every launch records, and waits for, external events. */
 static void external(void) {
     const cudaStream_t a = new_stream(), b = new_stream(), c = new_stream();
     const cudaEvent_t begun = new_event(), allowed = new_event(), ended = new_event();
@@ -395,12 +395,12 @@ static void external(void) {
         CUDA(probe_wait((const int32_t *)gate, b));
         CUDA(cudaEventRecord(allowed, b));
         CUDA(cudaGraphLaunch(exec, a));
-        CHECK(cudaEventQuery(ended) == cudaErrorNotReady); /* not the launch before's */
+        CHECK(cudaEventQuery(ended) == cudaErrorNotReady); /* not of the previous launch */
         CUDA(cudaStreamWaitEvent(c, ended, 0));
         CUDA(cudaMemcpyAsync(seen, d, 1, cudaMemcpyDeviceToHost, c));
         CUDA(cudaEventSynchronize(begun));
         CHECK(cudaStreamQuery(a) == cudaErrorNotReady && cudaStreamQuery(c) == cudaErrorNotReady);
-        CHECK(cudaGetLastError() == cudaErrorNotReady); /* or the next launch would give it as its own */
+        CHECK(cudaGetLastError() == cudaErrorNotReady); /* or the next launch would report it */
         *gate = 1;
         CUDA(cudaStreamSynchronize(c));
         CHECK(*seen == 1 && cudaEventQuery(ended) == cudaSuccess);

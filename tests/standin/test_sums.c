@@ -1,5 +1,5 @@
-/* test_sums.c - sums over large maps on a GPU, or on what stands in for one: the error does not grow with the map. Weights'
- * gradients are the library's. */
+/* test_sums.c - sums over large maps on a GPU or its stand-in: the error does not grow with the map. The
+ * library computes the weights' gradients. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "exec/cuda/train/cuda_train_kernels.h"
 #include "tests/support/exec/large_sums.h"
@@ -34,7 +34,7 @@ static void bias_gradients_of_large_maps_are_exact_to_a_block(void **state) {
     every(128, biases);
 }
 
-/* All pixels but the first few have the same id. */
+/* All pixels except the first few have the same id. */
 static void a_frequent_tokens_gradient_is_exact_to_a_block(void **state) {
     (void)state;
     enum { PIXELS = 1 << 15, ROWS = 3, CHANNELS = 2, FEW = 7 };
@@ -65,7 +65,7 @@ static void what_is_spread_over_large_maps_has_exact_gradients(void **state) {
     every(160, sums_of_spread);
 }
 
-/* Of a vector that is spread over a map. */
+/* Gradient of a vector that is spread over a map. */
 static void a_spread_vectors_gradient_is_rounded_once(void **state) {
     (void)state;
     enum { SIDE = 160, CHANNELS = 3 };

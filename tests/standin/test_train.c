@@ -1,12 +1,12 @@
-/* test_train.c - training on a GPU, or on what stands in for one: every task against the reference,
- * over drawn shapes, within bounds that follow from the arithmetic of float32 and bf16. */
+/* test_train.c - training on a GPU or its stand-in: every task against the reference, over drawn shapes,
+ * within bounds of float32 and bf16 arithmetic. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
 #include "networks/graph/acts.h"
 #include "tests/support/exec/adamw_case.h"
 #include "tests/support/exec/draw_matrix.h"
 #include "tests/support/plan/law_cases.h"
 
-/* Both devices on the same layer and numbers; `size`: the reference on absolute values. */
+/* Both devices on the same layer and data; `size`: the reference on absolute values. */
 typedef struct trio {
     rig *fast, *exact, *size;
 } trio;
@@ -16,7 +16,7 @@ static double stored_as(hp_store store, double v) {
     return store == HP_STORE_F16 ? (double)from_f16(to_f16((float)v)) : v;
 }
 
-/* What `fast` rounds when it stores is rounded in all. */
+/* Values that `fast` rounds when it stores them are rounded in all. */
 static void share_numbers(const trio *t, hp_store store) {
     for (int32_t b = 0; b < t->exact->role.n_buffer && b < t->fast->role.n_buffer; b++) {
         if (b == t->fast->labels || b == HP_BUF_METRIC || b == HP_BUF_SCRATCH) continue;
@@ -62,10 +62,10 @@ static void trio_free(const trio *t) {
 static double eps_of(hp_store store) {
     return store == HP_STORE_BF16  ? 0x1p-8
            : store == HP_STORE_F16 ? 0x1p-11
-                                   : 0; /* of one rounding to nearest, relative */
+                                   : 0; /* relative, of one rounding to nearest */
 }
 
-/* --- convolutions and products: |error| <= n eps sum |a||b|, and what storing the result rounds --- */
+/* --- convolutions and products: |error| <= n eps sum |a||b|, plus the rounding of the stored result --- */
 
 static void compare_gradients(const trio *t, double factor) {
     for (int p = 0; p < t->fast->graph.n_param; p++)
@@ -78,7 +78,7 @@ static void compare_gradients(const trio *t, double factor) {
         }
 }
 
-/* Every fourth in 16 bits. */
+/* Every fourth round uses 16 bits. */
 static hp_store store_of(uint64_t round) {
     static const hp_store stores[8] = {[3] = HP_STORE_BF16, [7] = HP_STORE_F16};
     return stores[round % 8];
@@ -87,7 +87,8 @@ static hp_store store_of(uint64_t round) {
 static void check_matrix(const draw *d, hp_store store) {
     if (!begins_inside(d)) return;
     const trio t = trio_new(d, store, -1, 1);
-    const double factor = terms_of(d) * eps() + 2 * eps_of(store); /* bias and product are rounded apart */
+    /* bias and product are rounded separately */
+    const double factor = terms_of(d) * eps() + 2 * eps_of(store);
     trio_run(&t);
     compare(t.fast, t.exact, t.fast->y, t.exact->y, factor, t.size, "y");
     compare(t.fast, t.exact, t.fast->dx[0], t.exact->dx[0], factor, t.size, "dx");
@@ -119,8 +120,7 @@ static void dense_layers_match_the_reference(void **state) {
     }
 }
 
-/* --- batch norm: sums are float64, what follows is a few rounded operations on numbers of size 1/std^3 ---
- */
+/* --- batch norm: float64 sums, then a few rounded operations on numbers of magnitude 1/std^3 --- */
 
 static double norm_bound(const trio *t, const draw *d) {
     double inverse = 1;
@@ -154,7 +154,7 @@ static void check_norm(const draw *d) {
     compare(t.fast, t.exact, t.fast->save, t.exact->save, bound, NULL, "statistics");
     compare(t.fast, t.exact, HP_BUF_STATE, HP_BUF_STATE, bound, NULL, "running");
     compare(t.fast, t.exact, t.fast->y, t.exact->y, bound, NULL, "y");
-    if (far_from_kinks(t.exact, bound)) { /* else a mask may differ by rounding */
+    if (far_from_kinks(t.exact, bound)) { /* otherwise a mask may differ by rounding */
         for (int k = 0; k < d->layer.n_in; k++)
             compare(t.fast, t.exact, t.fast->dx[k], t.exact->dx[k], bound, NULL, k ? "residual" : "dx");
         compare(t.fast, t.exact, HP_BUF_GRADS, HP_BUF_GRADS, bound * (n + 1), NULL, "gradients");
@@ -229,7 +229,7 @@ static void pooling_matches_the_reference(void **state) {
     }
 }
 
-/* Means of a whole map of many pixels are taken by many threads. */
+/* Many threads compute the mean of a map with many pixels. */
 static void means_of_large_maps_match_the_reference(void **state) {
     (void)state;
     for (int channels = 3; channels <= 40; channels += 37) {
@@ -284,7 +284,7 @@ static void means_and_largest_of_channels_match_the_reference(void **state) {
     }
 }
 
-/* The first of several that are alike, and of numbers a NaN among them; never a gradient. */
+/* The first of several equal ones, with a NaN among the numbers; never a gradient. */
 static void the_number_of_the_largest_channel_is_the_references(void **state) {
     (void)state;
     for (uint64_t round = 0; round < law_cases(24); round++) {
@@ -335,7 +335,7 @@ static void group_norm_matches_the_reference(void **state) {
     }
 }
 
-/* Sums of more rows than one block of threads has, of numbers whose mean is a thousand times their deviation. */
+/* Sums of more rows than one block has threads, of numbers whose mean is a thousand times their deviation. */
 static void group_norm_of_a_large_map_loses_nothing_to_its_mean(void **state) {
     (void)state;
     draw d = {.layer = {.op = HP_GROUPNORM, .n_in = 1, .groups = 2, .eps = 1e-5f},
@@ -407,7 +407,7 @@ static void loss_matches_the_reference(void **state) {
     (void)state;
     check_loss(9, 37);
     check_loss(70, 200); /* more rows than a block has warps */
-    check_loss(1500, 2); /* and than it has threads */
+    check_loss(1500, 2); /* and more than it has threads */
     check_loss(5, 32);
 }
 
