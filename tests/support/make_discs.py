@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A small segmentation data set, with nothing but Python: make_discs.py DIR HEIGHT WIDTH TRAIN TEST
+"""Makes a small segmentation data set in plain Python: make_discs.py DIR HEIGHT WIDTH TRAIN TEST
 
-DIR/{train,test}/{images,masks}/N.png: bright discs on dark noise; masks hold 1 in the discs, 0 outside, and 255 on
-their rims."""
+DIR/{train,test}/{images,masks}/N.png: bright discs on dark noise. Masks are 1 inside the discs, 0 outside, and
+255 on their rims."""
 import pathlib
 import random
 import struct

@@ -1,4 +1,4 @@
-/* described_dnn.h - cuDNN without a GPU: one that a file describes, and convolutions to ask it for. */
+/* described_dnn.h - cuDNN for a GPU that a file describes, without a GPU; and convolutions to try with it. */
 #ifndef HP_TESTS_DESCRIBED_DNN_H
 #define HP_TESTS_DESCRIBED_DNN_H
 
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* compile: kernels that cuDNN compiles at run time are. */
+/* compile: also compiles kernels that cuDNN compiles at run time. */
 hp_dnn *described_dnn(bool compile);
 
-/* 3x3 over a square map of as many channels in as out, which it leaves as large as it is. */
+/* A 3x3 convolution over a square map, with equal channels in and out, that keeps the map's size. */
 hp_dnn_conv square_conv(hp_dnn_kind kind, hp_dtype dtype, int64_t n, int32_t side, int32_t channels);
 
 #endif

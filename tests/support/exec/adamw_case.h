@@ -4,12 +4,12 @@
 
 #include "tests/support/exec/one_layer.h"
 
-/* Loshchilov & Hutter, ICLR 2019, algorithm 2, lines 6 to 12, in float64: a filled rig's parameters and moments after the
- * update that rig_run asks for, its matrix decaying and its bias not. The device's differ by no more than `bound`. Opens the
- * rig. */
+/* Loshchilov & Hutter, ICLR 2019, algorithm 2, lines 6 to 12, in float64: a filled rig's parameters and
+ * moments after the update that rig_run runs; its matrix decays, its bias does not. The device's may differ
+ * by at most `bound`. Opens the rig. */
 void adamw_check(rig *r, double bound);
 
-/* The sum of the gradients' squares, in the metric, to the given relative error. After adamw_check. */
+/* Checks the metric's sum of squared gradients, to the given relative error. Call after adamw_check. */
 void norm_check(rig *r, double bound);
 
 #endif

@@ -1,4 +1,4 @@
-/* collective_case.c - collectives by their definitions, element after element. */
+/* collective_case.c - collectives by their definitions, element by element. */
 #include "tests/support/exec/collective_case.h"
 
 #include "exec/base/half.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- numbers of every type, as float64: they hold all of them --- */
+/* --- numbers of every type as float64, which represents all of them --- */
 
 void collective_put(hp_dtype type, void *at, int64_t i, double v) {
     if (type == HP_F32) ((float *)at)[i] = (float)v;
@@ -30,8 +30,8 @@ double collective_get(hp_dtype type, const void *at, int64_t i) {
 }
 
 typedef struct type_facts {
-    bool whole;   /* integers: they wrap around in so many bits */
-    int bits;     /* of a number, or of a significand */
+    bool whole;   /* integers, which wrap around at `bits` bits */
+    int bits;     /* bits of an integer, or of a significand */
     bool signed_; /* integers */
 } type_facts;
 static const type_facts facts[HP_DTYPES] = {
@@ -56,7 +56,7 @@ static uint64_t mixed(uint64_t seed, int member, int64_t i) {
     return h ^ h >> 31;
 }
 
-/* Element i of what a member puts in, before it is rounded to its type. */
+/* Element i of a member's contribution, before rounding to its type. */
 static double drawn(const collective_test *t, int member, int64_t i) {
     const type_facts *f = &facts[t->op.dtype];
     const uint64_t h = mixed(t->seed, member, i);
@@ -74,7 +74,7 @@ static double contribution(const collective_test *t, int member, int64_t i) {
     return collective_get((hp_dtype)t->op.dtype, one, 0);
 }
 
-/* --- where they lie --- */
+/* --- layout --- */
 
 typedef struct run {
     int64_t at, n;
@@ -84,7 +84,7 @@ static bool exchanges(const collective_test *t) {
     return t->op.what == HP_COLLECTIVE_ALL_TO_ALL;
 }
 
-/* Equal parts, or the parts that were drawn; of an all-to-all those from one member to another. */
+/* Equal parts, or the drawn ones; for an all-to-all those from one member to another. */
 static int64_t size_of(const collective_test *t, int from, int to) {
     if (exchanges(t)) return t->op.part ? t->op.part[from * t->n + to] : t->op.count / t->n;
     if (t->op.part) return t->op.part[to];
@@ -110,7 +110,7 @@ static run got_from(const collective_test *t, int from, int to) {
     return r;
 }
 
-/* What a member has of the whole data at the beginning or the end. */
+/* The member's range of the whole data at the beginning or the end. */
 static run held(const collective_test *t, hp_blocks_of which, int member) {
     if (which == HP_BLOCKS_EACH)
         return (run){0, sent_to(t, member, t->n - 1).at + sent_to(t, member, t->n - 1).n};
@@ -138,10 +138,10 @@ void collective_fill(const collective_test *t, int member, void *data, void *sou
                        drawn(t, member, mine.at + i));
 }
 
-/* --- what must come of them --- */
+/* --- expected results --- */
 
 typedef struct result {
-    double value, bound; /* differs by at most so much */
+    double value, bound; /* maximum deviation */
 } result;
 
 static result integers(const collective_test *t, int64_t i) {
@@ -157,8 +157,8 @@ static result integers(const collective_test *t, int64_t i) {
     return (result){(double)results[t->op.reduction], 0};
 }
 
-/* n - 1 additions and a division round to u of the partial sum at most, which is not above that of all magnitudes; a
- * division may as well come first, and round each contribution once. */
+/* n - 1 additions and a division each round by at most u times the partial sum, which is at most that of all
+ * magnitudes. A division may also come first and round each contribution once. */
 static double bound_of(const collective_test *t, double magnitudes) {
     const bool average = t->op.reduction == HP_REDUCE_AVG;
     if (!average && t->values != COLLECTIVE_REAL) return 0;
@@ -193,7 +193,8 @@ static bool same(double have, const result *want) {
     return have == want->value || (isfinite(want->value) && fabs(have - want->value) <= want->bound);
 }
 
-/* Elements [r.at, r.at + r.n) of a member's data against those of the whole, or of one member's contribution. */
+/* Compares elements [r.at, r.at + r.n) of a member's data with the whole's, or with one
+ * member's contribution. */
 static bool run_right(const collective_test *t, run r, int from, int64_t first, const void *data, char *why,
                       size_t n) {
     for (int64_t i = 0; i < r.n; i++) {
@@ -247,13 +248,13 @@ static hp_collective_case case_of(int what, int n, int root, int per_node) {
     return (hp_collective_case){(hp_collective)what, n, root, per_node};
 }
 
-/* Members per node that suit somebody: all, one, half. */
+/* Members per node that some algorithm supports: all, one, half. */
 static int draw_nodes(group_dice *d, int n) {
     const int few[] = {n, 1, n % 2 ? n : n / 2, n % 3 ? n : n / 3, group_roll(d, 1, n)};
     return few[group_roll(d, 0, 4)];
 }
 
-/* Pairs of a collective and an algorithm, of those that can do it with nodes of some size. */
+/* Can the algorithm do the collective, with nodes of some size? */
 static bool pair_exists(int what, int algorithm, int n, int backend) {
     if (!hp_backend_steps(backend)) return algorithm == HP_ALGORITHM_LIBRARY;
     if (algorithm == HP_ALGORITHM_LIBRARY) return false;
@@ -293,14 +294,14 @@ static void draw_parts(hp_arena *arena, group_dice *d, collective_test *t, int64
         part[i] = group_roll(d, 0, 3) == 0 ? 0 : group_roll(d, 0, (int)(2 * most / t->n + 1));
     t->op.part = part;
     t->op.count = exchanges(t) ? 0 : part_of(t, t->n - 1).at + part[t->n - 1];
-    for (int m = 0; m < t->n && exchanges(t); m++) { /* room for what goes out, and for what comes in */
+    for (int m = 0; m < t->n && exchanges(t); m++) { /* room for outgoing and incoming data */
         const run out = sent_to(t, m, t->n - 1), in = got_from(t, t->n - 1, m);
         if (out.at + out.n > t->op.count) t->op.count = out.at + out.n;
         if (in.at + in.n > t->op.count) t->op.count = in.at + in.n;
     }
 }
 
-/* Mostly short; now and then several slices of every algorithm. */
+/* Mostly short; sometimes several slices of every algorithm. */
 static int64_t draw_count(group_dice *d, int n, int bytes) {
     const int64_t few[] = {0, 1, 2, 3, n - 1, n, n + 1, 7, 64, 501, 3000, 30001};
     if (group_roll(d, 0, 19) == 0) return (int64_t)group_roll(d, 256 << 10, 700 << 10) / bytes;

@@ -11,49 +11,49 @@
 enum {
     MAX_QUEUES = 512,
     MAX_OPS = 24,
-    SUMS = 8, /* of a group, at most */
+    SUMS = 8, /* maximum per group */
     TAGS = 3,
-    MESSAGES = 100, /* names of groups are below */
+    MESSAGES = 100, /* names of groups are smaller */
     GUARD = 64      /* bytes before and after everything that an operation may write */
 };
 static const unsigned char GUARD_BYTE = 0x5b;
 
-/* Operations that start in order; which queue goes next is every rank's own affair. */
+/* Operations that start in order; each rank chooses freely which queue goes next. */
 typedef struct queue {
     int n, next;
-    int group; /* of an ordered back end; -1: its operations may start at any time */
+    int group; /* group of an ordered back end; -1: its operations may start at any time */
     hp_comm_op op[MAX_OPS];
 } queue;
 
 typedef struct flight {
     int handle;
     const hp_comm_op *op;
-    double expected; /* messages: of element 0; element i has i more */
+    double expected; /* messages: value of element 0; element i is larger by i */
     int64_t source_bytes;
     collective_test test; /* collectives */
     int member;
     double begin_s, end_s;
-    hp_event *done; /* of an ordered back end */
+    hp_event *done; /* for an ordered back end */
 } flight;
 
 typedef struct player {
     hp_comm *comm;
     const comm_room *room;
-    int64_t used; /* of it */
+    int64_t used; /* bytes of it in use */
     const hp_program *p;
     hp_arena *arena;
     uint64_t seed;
     bool sums;         /* all-reduces beside messages */
-    uint32_t backends; /* every collective beside messages */
-    int sweep;         /* the first pair of a collective and an algorithm; -1: any */
+    uint32_t backends; /* every collective in parallel with messages */
+    int sweep;         /* first pair of a collective and an algorithm; -1: any */
     int n_queue, n_flight;
     queue queue[MAX_QUEUES];
     group_dice turns;  /* the same on all ranks: whose ordered operation is next */
-    int left[MAX_OPS]; /* per group: ordered operations to start, this rank's or not */
+    int left[MAX_OPS]; /* per group: ordered operations still to start, on whichever rank */
     flight flight[MAX_QUEUES * MAX_OPS];
 } player;
 
-/* What a rank puts into its k-th operation of a queue, element i: whole numbers, so that sums are exact. */
+/* First value that a rank puts into its k-th operation of a queue: integers, so that sums are exact. */
 static double first_value(int rank, int name, int k) {
     return rank * 17 % 101 + name * 5 % 53 + k * 3;
 }
@@ -75,7 +75,7 @@ static unsigned char *space(player *me, int64_t bytes) {
     return at;
 }
 
-/* Room with a guard on both sides, and in it what `data` has. */
+/* Allocates memory with a guard on both sides and copies `data` there. */
 static void *placed(player *me, const void *data, int64_t bytes) {
     const hp_memory *m = &me->room->memory;
     unsigned char *at = space(me, 2 * GUARD + (bytes + 63) / 64 * 64), guard[GUARD];
@@ -113,7 +113,7 @@ static double got(const hp_comm_op *op, const void *data, int64_t i) {
     return op->dtype == HP_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
 }
 
-/* Both sides know a queue's operations from its name alone. */
+/* Both sides derive a queue's operations from its name alone. */
 static int queue_length(const player *me, int name, int most) {
     group_dice d = {me->seed * 1000 + (uint64_t)name, 0};
     return group_roll(&d, 0, most);
@@ -131,7 +131,7 @@ static flight *expect(player *me, const hp_comm_op *op) {
     return f;
 }
 
-/* The same on all members. */
+/* Draws the same collective on all members. */
 static collective_test draw_collective(const player *me, int group, int k) {
     group_dice d = {me->seed * 1000 + (uint64_t)group, 100 * ((uint64_t)k + 1)};
     const int size = hp_group_size(me->p, group);
@@ -234,8 +234,8 @@ static hp_status start(player *me, queue *q, hp_error *err) {
     return s;
 }
 
-/* What streams order must come in one order on all ranks, and as the same groups: the next of any group, and now and then
- * the end of those since the last. False: there is none. */
+/* Operations ordered by streams must come in the same order and the same groups on all ranks: the next
+ * operation of any group, and sometimes the end of those since the last end. False: none is left. */
 static bool next_turn(player *me, int *group, bool *ends) {
     int left = 0;
     for (int g = 0; g < me->p->n_group; g++) left += me->left[g];
@@ -256,7 +256,7 @@ static hp_status advance_ordered(player *me, hp_error *err) {
     return ends ? me->comm->ops->end(me->comm, err) : HP_OK;
 }
 
-/* Something may go on: one more operation under way, or some less. What was sent is gone at once. */
+/* Advances randomly: starts one more operation, or finishes some. Sent data is overwritten at once. */
 static hp_status advance(player *me, group_dice *d, int *left, hp_error *err) {
     queue *q = &me->queue[group_roll(d, 0, me->n_queue - 1)];
     if (q->group < 0 && q->next < q->n) HP_TRY(start(me, q, err));
@@ -320,13 +320,13 @@ static hp_status check_one(const player *me, const flight *e, hp_error *err) {
     return check_source(me, e, err);
 }
 
-/* What members tell each other of a collective of theirs. */
+/* What members exchange about one of their collectives. */
 typedef struct witness {
-    uint64_t bits; /* of an all-reduce whose members get identical copies: a hash of its data */
+    uint64_t bits; /* hash of the data of an all-reduce with identical results on all members */
     double begin_s, end_s;
 } witness;
 
-/* NaNs are one value, whatever their payload: a sum of two keeps that of the first. */
+/* Makes all NaNs equal, whatever their payload: a sum of two keeps that of the first. */
 static void unify_nans(hp_dtype t, void *data, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         uint16_t *h = data;
@@ -357,7 +357,7 @@ static hp_status compare(const player *me, const flight *e, const witness *mine,
     return HP_OK;
 }
 
-/* Collective: over all ranks. All operations of the k-th of a group stand in one row. */
+/* Compares members; row k has the k-th operation of each group. Collective: over all ranks. */
 static hp_status compare_members(const player *me, hp_error *err) {
     const int rows = me->p->n_group * MAX_OPS, size = me->comm->size;
     witness *mine = HP_NEW(me->arena, witness, rows), *all = HP_NEW(me->arena, witness, rows * size);
@@ -394,7 +394,7 @@ static hp_status play(player *me, hp_error *err) {
         sched_yield();
     }
     HP_TRY(check(me, err));
-    double all[64] = {0}; /* and the world beside the groups */
+    double all[64] = {0}; /* the world in parallel with the groups */
     HP_TRY(hp_comm_share(me->comm, me->comm->rank, all, "the others", err));
     for (int r = 0; r < me->comm->size; r++) HP_ASSERT(all[r] == r);
     return HP_OK;

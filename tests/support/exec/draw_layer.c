@@ -23,7 +23,7 @@ void finish_window(draw *d) {
     d->out.w = out_size(d->in[0].w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
 }
 
-/* Other padding after the map than before it: fewer or more windows. */
+/* Different padding after the map than before it: fewer or more windows. */
 static void draw_padding_after(draw *d, uint64_t round, uint64_t *c) {
     if (pick(round, c, 0, 4)) return;
     d->out.h += pick(round, c, -1, 2);
@@ -118,13 +118,13 @@ draw draw_pad(uint64_t round) {
     return d;
 }
 
-/* The largest k <= most by which n can be divided. */
+/* The largest k <= most that divides n. */
 static int divisor_up_to(int n, int most) {
     while (n % most) most--;
     return most;
 }
 
-/* Rows, or columns, before the map of n, and how many are made. */
+/* Rows or columns before the map of n, and the number of outputs. */
 static void draw_border(hp_border border, int n, uint64_t round, uint64_t *c, int32_t *before,
                         int32_t *made) {
     const int most[HP_BORDERS] = {0, 3 * n, n - 1, n};
@@ -155,7 +155,8 @@ draw draw_gather(uint64_t round) {
     return d;
 }
 
-/* What may be differentiated; of numbers from small to many, of which some are alike where they are rounded. */
+/* Reductions that can be differentiated; from few numbers to many, some of which become
+ * equal when rounded. */
 draw draw_reduce(uint64_t round) {
     uint64_t c = 0;
     draw d = {.layer = {.op = HP_REDUCE,
@@ -170,7 +171,8 @@ draw draw_reduce(uint64_t round) {
     return d;
 }
 
-/* Maps beside each other, or a map and a vector; parametric ReLU; interpolation of any kind; gathers, reductions. */
+/* Concatenated maps, or a map and a vector; parametric ReLU; interpolation of any kind;
+ * gathers, reductions. */
 draw draw_map(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_MUL, HP_PRELU, HP_RESIZE, HP_RESIZE};
@@ -192,12 +194,12 @@ draw draw_map(uint64_t round) {
     l->cubic = -0.75;
     l->inside = pick(round, &c, 0, 1);
     if (pick(round, &c, 0, 3)) return d;
-    l->scale_h = (d.out.h + 0.5) / d.in[0].h; /* not what the sizes say */
+    l->scale_h = (d.out.h + 0.5) / d.in[0].h; /* not the ratio of the sizes */
     l->scale_w = (d.out.w + 0.25) / d.in[0].w;
     return d;
 }
 
-/* Of cubic interpolation shares are up to 5/4; all of a gather may be one element. */
+/* Shares of cubic interpolation are up to 5/4; a gather may read one element many times. */
 double terms_of_map(const draw *d) {
     const bool one = (d->layer.op == HP_PRELU && d->layer.groups == 1) || d->layer.op == HP_GATHER;
     return 2 + 4.0 * (double)d->samples * d->out.h * d->out.w * (one ? d->out.c : 1);

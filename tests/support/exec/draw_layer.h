@@ -23,7 +23,8 @@ int pick(uint64_t round, uint64_t *counter, int low, int high);
 void finish_window(draw *d);
 draw draw_conv(uint64_t round);
 
-/* Shapes the rule of plan/memory/memory_device.h gives to Winograd, with odd sizes and every legal padding. */
+/* Shapes for which the rule of plan/memory/memory_device.h chooses Winograd, with odd sizes and
+ * every legal padding. */
 draw draw_winograd(uint64_t round);
 
 /* Windows that overlap, touch or leave gaps; every other one is U-Net's, kernel and stride 2. */
@@ -38,21 +39,21 @@ draw draw_bn(uint64_t round);
 draw draw_pool(uint64_t round);
 draw draw_point(uint64_t round);
 
-/* Channels in any two steps, blocks, borders as wide as they may be; the input may be one pixel, or the output one element many
- * times. */
+/* Channels with any two steps, blocks, borders up to the maximum width; the input may be a single pixel, or
+ * the output one element many times. */
 draw draw_gather(uint64_t round);
 
-/* Mean and largest of few channels or many. */
+/* Mean and maximum of few channels or many. */
 draw draw_reduce(uint64_t round);
 
 /* Products, parametric ReLU, interpolation, gathers, reductions of channels. */
 draw draw_map(uint64_t round);
-/* Numbers that the longest sum of such a layer adds up, of numbers up to 1. */
+/* Number of terms of such a layer's longest sum, each up to 1. */
 double terms_of_map(const draw *d);
 
 /* Groups of one channel, of all, of some; with and without beta. */
 draw draw_groupnorm(uint64_t round);
-/* What rounding to float32 may do to its elements: xhat is at most 2 / deviation, of numbers up to 1. */
+/* Effect of rounding to float32 on its elements: xhat is at most 2 / deviation for numbers up to 1. */
 double bound_of_groupnorm(const draw *d);
 rig *build(const hp_device_ops *ops, const draw *d);
 void fill(rig *r, double low, double high);
@@ -64,7 +65,8 @@ void compare(const rig *fast, const rig *exact, int32_t buffer, int32_t other, d
 double eps(void);
 int64_t larger(int64_t a, int64_t b);
 
-/* Points the backward task's gradient of input `gradient` at dy and (`forward`) the output at the input. */
+/* Lets the backward task's gradient of input `gradient` overwrite dy and (`forward`) the output
+ * overwrite the input. */
 void rig_make_in_place(rig *r, bool forward, int gradient);
 
 /* Two runs of the layer give the same bits, whatever the scratch memory held. */

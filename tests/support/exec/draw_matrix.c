@@ -1,4 +1,4 @@
-/* draw_matrix.c - what tests of drawn convolutions and products count with. */
+/* draw_matrix.c - term counts for tests of drawn convolutions and products. */
 #include "tests/support/exec/draw_matrix.h"
 
 double terms_of(const draw *d) {

@@ -1,10 +1,10 @@
-/* draw_matrix.h - what tests of drawn convolutions and products count with. */
+/* draw_matrix.h - term counts for tests of drawn convolutions and products. */
 #ifndef HP_TESTS_DRAW_MATRIX_H
 #define HP_TESTS_DRAW_MATRIX_H
 
 #include "tests/support/exec/draw_layer.h"
 
-/* Products that are added up, in either direction, and what is added besides. */
+/* Number of products in the longest sum, in either direction, and of other terms. */
 double terms_of(const draw *d);
 
 /* Does the last window begin in the map? Others are refused. */

@@ -15,7 +15,7 @@ int64_t elems_of(const cell *c, int tensor) {
     return hp_box_elems(&whole);
 }
 
-/* From its definition: sign, exponent, fraction. */
+/* Value by definition: sign, exponent, fraction. */
 static double half_value(uint16_t h) {
     const int exponent = h >> 10 & 31, fraction = h & 1023;
     const double v = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
@@ -122,7 +122,7 @@ static void add_vector_param(cell *c, hp_param_kind kind, hp_init init) {
 static void add_params(cell *c) {
     hp_layer *l = &c->s.layer[1];
     l->eps = 1e-5;
-    const int after = l->op == HP_CONCAT ? draw(&c->d, 0, 2) : 0; /* it may have a scale's, or a norm's */
+    const int after = l->op == HP_CONCAT ? draw(&c->d, 0, 2) : 0; /* it may be a scale's, or a norm's */
     if (l->op == HP_SCALE || after == 1) {
         add_vector_param(c, HP_PARAM_FACTOR, HP_INIT_ONE);
         if (draw(&c->d, 0, 1)) add_vector_param(c, HP_PARAM_BIAS, HP_INIT_ZERO);
@@ -134,7 +134,7 @@ static void add_params(cell *c) {
     add_vector_param(c, HP_PARAM_BN_VAR, HP_INIT_ONE);
 }
 
-/* Random factors and biases: those of the source, changed. */
+/* Changes the source's factors and biases to random ones. */
 static void draw_constants(cell *c) {
     const int channels = c->s.tensor[c->s.layer[1].out].c;
     hp_filter f;
@@ -158,7 +158,7 @@ static void draw_constants(cell *c) {
     }
 }
 
-/* More channels than the drawn few, sometimes more than are in hand at a time. */
+/* Draws more channels than the usual few, sometimes more than kernels handle at a time. */
 static void draw_channels(cell *c) {
     static const int times[] = {1, 1, 5, 16, 33};
     hp_layer *l = &c->s.layer[1];
@@ -252,7 +252,7 @@ static void bind_part(cell *c, part *p) {
     }
 }
 
-/* Sometimes into its own first input, where both are alike. */
+/* May the output overwrite the first input? Only elementwise, and if both have the same type. */
 static bool may_replace(const cell *c, const part *p) {
     const hp_layer *l = &c->s.layer[1];
     const bool point = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;

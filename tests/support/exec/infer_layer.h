@@ -1,5 +1,5 @@
-/* infer_layer.h - one drawn layer of a deployed graph: stores, quantisation and constants drawn too, its
- * tensors whole, and run between any boxes of them. */
+/* infer_layer.h - one drawn layer of a deployed graph, with drawn stores, quantisation and constants. Its
+ * tensors are whole; it runs between any boxes of them. */
 #ifndef HP_TESTS_INFER_LAYER_H
 #define HP_TESTS_INFER_LAYER_H
 
@@ -15,14 +15,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Tensors 0 .. n_in-1 are read, tensor n_in is made; parameters as the layer's operator has them. */
+/* Tensors 0 .. n_in-1 are inputs, tensor n_in is the output; parameters are those of the layer's operator. */
 typedef struct cell {
     single s;
     throws d;
     hp_param param[HP_NORM_PARAMS];
     hp_dtype real;
     hp_qparam q[MOST_IN + 1];
-    unsigned char *data[MOST_IN + 1]; /* whole tensors as they are stored */
+    unsigned char *data[MOST_IN + 1]; /* whole tensors, as stored */
     hp_arena *arena;
     hp_constants *constants;
     hp_program program;
@@ -40,10 +40,10 @@ void draw_element(cell *c, int tensor, int64_t i);
 void cell_free(cell *c);
 cell *cell_new(uint64_t seed, int op);
 
-/* Elements of a box of a tensor, out of the whole or back into it. */
+/* Copies a box of a tensor out of the whole, or back into it. */
 void move_box(cell *c, int tensor, const hp_box *box, unsigned char *packed, bool back);
 
-/* A part's operands, and its task. */
+/* A part: its operands and its task. */
 typedef struct part {
     hp_bound b;
     hp_box in[MOST_IN], out;
@@ -60,7 +60,8 @@ void run_part(cell *c, const hp_box *out, bool in_place);
 void run_whole(cell *c);
 const char *cell_said(const cell *c);
 
-/* The activation, or another for one that jumps, where the rounding of a sum before it would decide on which side. */
+/* The activation, or a replacement for a discontinuous one, for which the rounding of a sum
+ * would decide the side. */
 int32_t continuous_act(int32_t act);
 
 #endif

@@ -11,7 +11,7 @@ hp_layer *layer_of(matrix_cell *m) {
 
 /* --- drawing --- */
 
-/* More channels than the drawn few: whole panels, and parts of them. */
+/* Draws more channels than the usual few: whole panels, and parts of them. */
 static void draw_matrix_channels(matrix_cell *m) {
     static const int times[] = {1, 1, 2, 4, 5, 12, 16};
     single *s = &m->c.s;
@@ -28,7 +28,7 @@ static void draw_matrix_channels(matrix_cell *m) {
     }
 }
 
-/* Input and output stores that deployed graphs have. */
+/* Input and output stores that occur in deployed graphs. */
 static void draw_matrix_stores(matrix_cell *m) {
     static const int pairs[][2] = {
         {HP_STORE_U8, HP_STORE_U8},     {HP_STORE_U8, HP_STORE_U8},     {HP_STORE_U8, HP_STORE_U8},
@@ -126,7 +126,7 @@ matrix_cell *matrix_cell_end(matrix_cell *m) {
     return m;
 }
 
-/* A pixel's outputs of its inputs alone. */
+/* Does each pixel's output depend only on that pixel's inputs? */
 static bool is_pointwise(const hp_layer *l) {
     return l->kh == 1 && l->kw == 1 && l->stride_h == 1 && l->stride_w == 1 && l->pad_h == 0 && l->pad_w == 0;
 }
@@ -151,7 +151,7 @@ void fill_tensors(matrix_cell *m, hp_dtype real) {
         assert_non_null(c->data[t]);
         for (int64_t i = 0; i < elems_of(c, t); i++) draw_element(c, t, i);
     }
-    if (hp_layer_adds(layer_of(m))) /* y holds on entry what is added */
+    if (hp_layer_adds(layer_of(m))) /* y holds the addend on entry */
         memcpy(c->data[layer_of(m)->out], c->data[1],
                (size_t)(elems_of(c, 1) * hp_dtype_bytes(dtype_of(c, 1))));
 }

@@ -1,5 +1,5 @@
-/* infer_matrix.h - one drawn matrix layer of a deployed graph: geometry, stores, quantisation, activation and
- * constants drawn, its tensors whole, and run between any boxes of them on any device. */
+/* infer_matrix.h - one drawn matrix layer of a deployed graph, with drawn geometry, stores, quantisation,
+ * activation and constants. Its tensors are whole; it runs between any boxes of them on any device. */
 #ifndef HP_TESTS_INFER_MATRIX_H
 #define HP_TESTS_INFER_MATRIX_H
 
@@ -15,22 +15,22 @@ typedef struct matrix_cell {
     hp_buffer buffer[1];
     int32_t pack_of[2];
     hp_role role;
-    float weight_error; /* relative, of weights stored in halves */
+    float weight_error; /* relative error of weights stored as halves */
 } matrix_cell;
 
 hp_layer *layer_of(matrix_cell *m);
 void open_matrix_constants(matrix_cell *m);
 matrix_cell *matrix_cell_begin(uint64_t seed);
 
-/* Its layer's geometry is there: draws the rest. */
+/* Draws everything except the layer's geometry, which must be set. */
 matrix_cell *matrix_cell_end(matrix_cell *m);
 matrix_cell *matrix_cell_new(uint64_t seed);
 
-/* Tensors of the program's type: the same values whatever that is. */
+/* Fills tensors of the program's type: the same values for any type. */
 void fill_tensors(matrix_cell *m, hp_dtype real);
 void matrix_cell_free(matrix_cell *m);
 
-/* A task between boxes: memory of just the size that is planned. */
+/* A task between boxes, with exactly the planned memory. */
 typedef struct matrix_part {
     hp_bound b;
     hp_box in, out;
@@ -41,10 +41,10 @@ typedef struct matrix_part {
 void prepare_matrix_part(matrix_cell *m, matrix_part *p, int device);
 void matrix_part_end(matrix_part *p);
 
-/* Computes a box of the output into the whole; kernels NULL: the processor's own. */
+/* Computes a box of the output into the whole; kernels NULL: the processor's default. */
 void run_matrix_part(matrix_cell *m, const hp_box *out, int device, const hp_panel_kernels *kernels);
 
-/* Of the whole output: a copy. */
+/* Runs the whole output; returns a copy of it. */
 unsigned char *run_matrix(matrix_cell *m, int device, const hp_panel_kernels *kernels, size_t *bytes);
 
 #endif

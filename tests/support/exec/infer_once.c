@@ -1,4 +1,4 @@
-/* infer_once.c - runs a deployed network on one device, one rank, one image after another. */
+/* infer_once.c - runs a deployed network on one device, one rank, one image at a time. */
 #include "tests/support/exec/infer_once.h"
 
 hp_status infer_once_open_as(infer_once *r, const hp_graph *graph, const hp_deploy_options *deploy,
@@ -18,7 +18,7 @@ hp_status infer_once_open_as(infer_once *r, const hp_graph *graph, const hp_depl
     const size_t bytes = ((size_t)role->arena_bytes + LINE) / LINE * LINE;
     r->arena = aligned_alloc(LINE, bytes);
     HP_ASSERT(r->arena);
-    memset(r->arena, 0x7f, bytes); /* nothing may depend on what was there */
+    memset(r->arena, 0x7f, bytes); /* nothing may depend on earlier contents */
     const hp_device_config config = {.program = r->program,
                                      .graph = r->g,
                                      .role = role,

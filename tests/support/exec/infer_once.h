@@ -1,4 +1,4 @@
-/* infer_once.h - runs a deployed network on one device, one rank, one image after another. */
+/* infer_once.h - runs a deployed network on one device, one rank, one image at a time. */
 #ifndef HP_TESTS_INFER_ONCE_H
 #define HP_TESTS_INFER_ONCE_H
 
@@ -28,7 +28,7 @@ hp_status infer_once_open_as(infer_once *r, const hp_graph *graph, const hp_depl
 hp_status infer_once_open(infer_once *r, const hp_graph *graph, const char *device, const char *weights,
                           hp_error *err);
 
-/* image and *out: (H, W, C). One rank's tasks come in an order that honours their dependencies. */
+/* image and *out: (H, W, C). Tasks run in an order that honours their dependencies. */
 hp_status infer_once_run(infer_once *r, double *image, double *out, hp_error *err);
 void infer_once_close(infer_once *r);
 

@@ -3,10 +3,10 @@
 
 #include "networks/graph/graph_gather.h"
 
-/* Half the distance between two float32 numbers near 1: what one rounding may lose. */
+/* Half the distance between adjacent float32 numbers near 1: the loss of one rounding. */
 static const double unit = 0x1p-24;
 
-/* What n terms one after another may lose, with the roundings of a product and of the result. */
+/* Loss of n terms added in sequence, plus roundings of a product and of the result. */
 static double lost(const sums_law *l, double terms) {
     return l->ops->dtype == HP_F64 ? 0x1p-53 * (double)l->side * l->side : (terms + 3) * unit;
 }
@@ -51,7 +51,7 @@ static void near(const sums_law *l, const char *what, int64_t i, double got, dou
 
 /* --- pooling --- */
 
-/* Means of an output's window along one axis. */
+/* Window of an output's mean along one axis. */
 static void window(const draw *d, bool adaptive, int o, int *from, int *to) {
     const hp_layer *k = &d->layer;
     const int in = d->in[0].h, out = d->out.h;
@@ -106,7 +106,7 @@ void sums_of_pools(const sums_law *l) {
     check_pool(l, &d);
 }
 
-/* --- a vector over the map --- */
+/* --- a vector spread over the map --- */
 
 static void check_spread(const sums_law *l, const hp_layer *layer) {
     const draw d = {.layer = *layer,
@@ -145,7 +145,8 @@ void sums_of_spread(const sums_law *l) {
 
 /* --- gradients of weights and biases --- */
 
-/* Of one weight, and its terms' absolute sum: output channel o, its group's input channel i; channels are alike. */
+/* Gradient of one weight, and the absolute sum of its terms: output channel o, input channel i of its group;
+ * channels are alike. */
 typedef struct total {
     double sum, size;
 } total;
@@ -206,7 +207,7 @@ void sums_of_conv(const sums_law *l, int ins, int outs, int kernel, int stride, 
     rig_free(r);
 }
 
-/* Kernel and stride 2: an input pixel meets each of its four outputs under a tap of its own. */
+/* Kernel and stride 2: an input pixel meets each of its four outputs under a different tap. */
 void sums_of_transposed(const sums_law *l, int ins, int outs) {
     draw d = {.layer = {.op = HP_CONVT,
                         .n_in = 1,
@@ -259,7 +260,7 @@ void sums_of_norm(const sums_law *l) {
         add(&sum, dy);
         add(&dot, dy * (x - mean));
     }
-    /* Sums are of x - first; the mean that is kept is rounded, and x - mean with it. */
+    /* Sums are of x - first. The stored mean is rounded, and so is x - mean. */
     const double mean_lost = e * (sqrt(shifted) + fabs(mean)), inverse = 1 / sqrt(var + (double)d.layer.eps),
                  inverse_lost = inverse * (2 * e * shifted * inverse * inverse + e);
     for (int c = 0; c < 2; c++) {
@@ -295,7 +296,7 @@ void sums_of_linear(const sums_law *l) {
     rig_free(r);
 }
 
-/* Two classes: log(1 + exp(other - label)), half the pixels of each. */
+/* Two classes: log(1 + exp(other - label)); half of the pixels have each. */
 void sums_of_loss(const sums_law *l) {
     draw d = {.layer = {.op = HP_ACT, .n_in = 1}, .samples = 1, .out = {.h = l->side, .w = l->side, .c = 2}};
     const int64_t n = (int64_t)l->side * l->side;

@@ -20,7 +20,7 @@ const double *law_parameters(hp_arena *arena, const hp_graph *g, uint64_t seed) 
 static hp_program *law_program(hp_arena *arena, const law_training *t, const hp_graph *g) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
-    const hp_device_info *device = NULL; /* the CPU stands for any */
+    const hp_device_info *device = NULL; /* the CPU stands for any device */
     if (strcmp(t->ops->name, "cpu") != 0)
         assert_int_equal(hp_device_find(t->ops->name, &device, NULL), HP_OK);
     const hp_lower_options o = {
@@ -37,24 +37,24 @@ outcome law_run(hp_arena *arena, const law_training *t) {
     out.weights = HP_NEW(arena, double, out.n);
     char text[HP_STRATEGY_TEXT];
     hp_strategy_text(&t->s, text);
-    ranks_job job = {
-        .g = g,
-        .p = law_program(arena, t, g),
-        .ops = t->ops,
-        .comm = t->comm,
-        .steps = t->steps,
-        .lr = t->lr,
-        .momentum = 0.9,
-        .weight_decay = 1e-4,
-        .seed = t->seed,
-        .first_sample = t->first_sample,
-        .start = t->start ? t->start : law_parameters(arena, t->g, t->seed),
-        .loss_scale = t->loss_scale,
-        .checkpoint = t->checkpoint,
-        .layout = text,
-        .resume = t->resume,
-        .loss = out.loss,
-        .weights = t->checkpoint && !t->resume ? NULL : out.weights}; /* at a break replicas may differ */
+    ranks_job job = {.g = g,
+                     .p = law_program(arena, t, g),
+                     .ops = t->ops,
+                     .comm = t->comm,
+                     .steps = t->steps,
+                     .lr = t->lr,
+                     .momentum = 0.9,
+                     .weight_decay = 1e-4,
+                     .seed = t->seed,
+                     .first_sample = t->first_sample,
+                     .start = t->start ? t->start : law_parameters(arena, t->g, t->seed),
+                     .loss_scale = t->loss_scale,
+                     .checkpoint = t->checkpoint,
+                     .layout = text,
+                     .resume = t->resume,
+                     .loss = out.loss,
+                     /* at a checkpoint replicas may differ */
+                     .weights = t->checkpoint && !t->resume ? NULL : out.weights};
     if (run_ranks(&job) != HP_OK)
         fail_msg("seed %llu, %s: %s", (unsigned long long)t->seed, text, job.err.text);
     return out;

@@ -1,5 +1,5 @@
-/* law_run.h - one training run of a law test: a network by a strategy on a device, all ranks as threads; what
- * comes out, and how far two of them are apart. */
+/* law_run.h - one training run of a law test: a network by a strategy on a device, with all ranks as threads;
+ * its results, and how far two results are apart. */
 #ifndef HP_TESTS_LAW_RUN_H
 #define HP_TESTS_LAW_RUN_H
 
@@ -34,20 +34,20 @@ typedef struct law_training {
 
 typedef struct outcome {
     double loss[LAW_STEPS];
-    double *weights; /* of the whole network, in order */
+    double *weights; /* all weights of the network, in order */
     int64_t n;
 } outcome;
 
-/* Parameters to start from: every kind drawn, so that no channel begins on an activation's kink (bias 0),
- * where the rounding of a sum decides about a gradient. */
+/* Initial parameters of every kind, drawn so that no channel starts on an activation's kink (bias 0), where
+ * the rounding of a sum would decide a gradient. */
 const double *law_parameters(hp_arena *arena, const hp_graph *g, uint64_t seed);
 outcome law_run(hp_arena *arena, const law_training *t);
 
-/* One rank that splits the batch into as many groups. */
+/* One rank that splits the batch into that many groups. */
 hp_strategy law_one_rank(int groups);
 int law_groups(const hp_strategy *s);
 
-/* Fails where losses, or (worst_weight >= 0) weights are further apart. */
+/* Fails if losses, or (worst_weight >= 0) weights, are further apart. */
 void law_close(const law_training *t, const outcome *want, const outcome *have, double worst_loss,
                double worst_weight);
 

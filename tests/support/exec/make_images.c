@@ -1,4 +1,5 @@
-/* make_images.c - PNG, JPEG and TIFF files written by the formats' own libraries, for the decoders to read back. */
+/* make_images.c - PNG, JPEG and TIFF files written by the formats' own libraries, for the
+ * decoders to read back. */
 #include "tests/support/exec/make_images.h"
 
 void make_png(const char *path, int h, int w, int c, const uint8_t *px) {

@@ -16,10 +16,10 @@
 /* c: 1 grey, 2 grey + alpha, 3 RGB, 4 RGBA. */
 void make_png(const char *path, int h, int w, int c, const uint8_t *px);
 
-/* Any PNG colour type and bit depth; `px`: one byte per channel, a palette's are grey levels v*16, v*8, v. */
+/* Any PNG colour type and bit depth; `px`: one byte per channel; a palette has grey levels v*16, v*8, v. */
 void make_png_as(const char *path, int h, int w, int type, int bits, bool interlaced, const uint8_t *px);
 
-/* A black image of 1-bit grey: large ones are small files. */
+/* A black 1-bit grey image: even a large one is a small file. */
 void make_png_blank(const char *path, int h, int w);
 void make_jpeg_as(const char *path, int h, int w, int c, const uint8_t *px, int quality, bool progressive);
 void make_jpeg(const char *path, int h, int w, int c, const uint8_t *px, int quality);

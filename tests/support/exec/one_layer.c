@@ -15,12 +15,12 @@ static int32_t rig_buffer(rig *r, hp_buffer_kind kind, int64_t bytes) {
     return r->role.n_buffer++;
 }
 
-/* Does the device have memory of its own? Then it is a GPU, with its own needs. */
+/* Does the device have memory of its own? Then it is a GPU, with requirements of its own. */
 static bool rig_gpu(const rig *r) {
     return !r->ops->memory->host;
 }
 
-/* Of a map, or (all other buffers) the program's. */
+/* Type of a map's buffer, or the program's for all other buffers. */
 static hp_dtype rig_dtype(const rig *r, int32_t buffer) {
     const int32_t t = r->buffer[buffer].dtype;
     return (hp_dtype)(t == HP_BF16 || t == HP_F16 ? t : r->program.dtype);
@@ -58,7 +58,7 @@ void rig_fill(rig *r, int32_t buffer, uint64_t stream, double low, double high) 
         rig_set(r, buffer, i, (double)(float)(low + (high - low) * hp_rng_uniform(7, stream, (uint64_t)i)));
 }
 
-/* Adds a parameter of `rows` output channels, or one for all, of which those of the output's box are here. */
+/* Adds a parameter with `rows` output channels, or one for all; those of the output's box are here. */
 static void rig_param(rig *r, hp_param_kind kind, int64_t rows, int64_t row) {
     const int p = r->graph.n_param++;
     const hp_box *out = &r->boxes.out;
@@ -179,13 +179,13 @@ static void rig_buffers(rig *r) {
     r->labels = rig_buffer(r, HP_BUF_LABELS, hp_box_elems(out) * 4);
     for (int i = 0; i < r->layer[1].n_in; i++) {
         const bool here =
-            !hp_box_empty(&r->boxes.in[i]); /* a slice of a concatenation may leave inputs out */
+            !hp_box_empty(&r->boxes.in[i]); /* a slice of a concatenation may not need all inputs */
         r->x[i] = here ? rig_map(r, HP_BUF_TENSOR, i, &r->boxes.in[i]) : -1;
         r->dx[i] = here ? rig_map(r, HP_BUF_GRADIENT, i, &r->boxes.in[i]) : -1;
     }
 }
 
-/* Tasks of a layer that keeps its statistics to itself. */
+/* Tasks of a layer whose statistics are not shared. */
 static void rig_own_tasks(rig *r, int flags) {
     const int n = r->layer[1].n_in;
     int32_t fwd[2 + HP_MAX_IN] = {r->y, r->save}, bwd[3 + 2 * HP_MAX_IN] = {r->dy, r->y, r->save};
@@ -212,7 +212,7 @@ static void rig_own_tasks(rig *r, int flags) {
     r->role.n_bucket = 1;
 }
 
-/* The same tasks with the sums as their last operand, and those that fill them. */
+/* The same tasks with the sums as their last operand, and the tasks that compute these. */
 static void rig_shared_tasks(rig *r, int flags) {
     const int n = r->layer[1].n_in;
     int32_t fwd[3 + HP_MAX_IN], bwd[4 + 2 * HP_MAX_IN];
@@ -229,7 +229,7 @@ static void rig_shared_tasks(rig *r, int flags) {
     r->task[RIG_FWD_SHARED].count = r->task[RIG_BWD_SHARED].count = r->samples * y->h * y->w;
 }
 
-/* Which tasks the layer has: a device prepares every task it is given. */
+/* Keeps the tasks that the layer has, because a device prepares every task. */
 static void rig_keep_tasks(rig *r) {
     const bool matrix = rig_matrix(&r->layer[1]);
     for (int t = 0; t < RIG_USED; t++) {
@@ -277,7 +277,7 @@ static void rig_program(rig *r, const hp_device_ops *ops) {
     r->pack_forward[0] = r->pack_backward[0] = -1;
 }
 
-/* Memory for the buffers laid out so far. */
+/* Allocates memory for the buffers laid out so far. */
 static void rig_allocate(rig *r) {
     free(r->memory);
     r->memory = aligned_alloc(64, (size_t)(r->role.arena_bytes + 64));
@@ -343,7 +343,7 @@ hp_status rig_open(rig *r, hp_error *err) {
     return r->ops->open(&c, &r->device, err);
 }
 
-/* The task, with the buffers brought to it and back. */
+/* Copies the buffers to the device, runs the task, and copies them back. */
 static hp_status rig_run_there(rig *r, int task, const hp_step *step, hp_error *err) {
     const hp_memory *m = &r->gpu;
     if (rig_gpu(r)) HP_TRY(m->ops->put(m, r->there, r->memory, r->role.arena_bytes, err));

@@ -1,4 +1,4 @@
-/* ranks_weights.c - the parameters of many ranks beside those of the whole network. */
+/* ranks_weights.c - the parameters of many ranks and those of the whole network. */
 #include "tests/support/exec/ranks_weights.h"
 
 int64_t ranks_param_elems(const hp_graph *g) {
@@ -35,17 +35,17 @@ void ranks_param_fill(const hp_weights *w, const double *whole) {
     }
 }
 
-/* --- putting together --- */
+/* --- assembly --- */
 
 typedef struct ranks_whole {
     const hp_program *p;
     const hp_graph *g;
-    const hp_weights *rank; /* of each rank */
-    double *value;          /* of the parameter at hand */
-    int *home;              /* per element: the rank it was taken from, -1 */
+    const hp_weights *rank; /* weights of each rank */
+    double *value;          /* values of the current parameter */
+    int *home;              /* per element: the rank that it was taken from, -1: none */
 } ranks_whole;
 
-/* Statistics of training are the sum over homes and replicas; bn=all: replicas have equal ones. */
+/* In training, statistics are the sum over homes and replicas; with bn=all, replicas have equal ones. */
 static bool ranks_counts(const ranks_whole *w, int rank, int param) {
     const bool first = rank < w->p->n_role;
     if (!w->rank[rank].role->place[param].here) return false;
@@ -68,7 +68,7 @@ static hp_status ranks_take(ranks_whole *w, int rank, int param, hp_error *err) 
     return HP_OK;
 }
 
-/* All holders of a trained element have the same bits. */
+/* Checks that all holders of a trained element have the same bits. */
 static hp_status ranks_compare(const ranks_whole *w, int rank, int param, hp_error *err) {
     const hp_param_place *at = &w->rank[rank].role->place[param];
     if (!at->here) return HP_OK;

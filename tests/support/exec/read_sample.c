@@ -1,4 +1,4 @@
-/* read_sample.c - a whole sample of a data set, or the box of one. */
+/* read_sample.c - reads a whole sample of a data set, or a box of one. */
 #include "tests/support/exec/read_sample.h"
 
 hp_box whole_image(const hp_dataset *d) {

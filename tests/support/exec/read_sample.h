@@ -1,4 +1,4 @@
-/* read_sample.h - a whole sample of a data set, or the box of one. */
+/* read_sample.h - reads a whole sample of a data set, or a box of one. */
 #ifndef HP_TESTS_READ_SAMPLE_H
 #define HP_TESTS_READ_SAMPLE_H
 

@@ -19,9 +19,9 @@ typedef struct ranks_rank {
     hp_clock clock;
 } ranks_rank;
 
-/* --- samples: pure functions of where they are in the batch, whichever rank asks for which box --- */
+/* --- samples: pure functions of their position in the batch, whichever rank asks for which box --- */
 
-/* The sample's random stream; `i` is its place in the micro-batch. */
+/* The sample's random stream; `i`: its index in the micro-batch. */
 static uint64_t ranks_stream(const ranks_rank *me, int32_t iter, int32_t micro, int64_t i) {
     const hp_program *p = me->job->p;
     const int64_t joined = me->job->joined_replicas > 1 ? me->job->joined_replicas : 1;
@@ -39,7 +39,7 @@ static float ranks_pixel(const ranks_rank *me, uint64_t stream, int y, int x, in
     return (float)(2 * hp_rng_uniform(me->job->seed, stream, at) - 1);
 }
 
-/* Label of a sample, or of a pixel where the network has a map of logits: there one in eight is ignored. */
+/* Label of a sample, or of a pixel if the network has a map of logits: then one in eight is ignored. */
 static int32_t ranks_label(const ranks_rank *me, uint64_t stream, int y, int x) {
     const hp_graph *g = me->job->g;
     const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
@@ -49,7 +49,8 @@ static int32_t ranks_label(const ranks_rank *me, uint64_t stream, int y, int x) 
     return (int32_t)hp_rng_below(me->job->seed, stream, at, (uint64_t)g->classes);
 }
 
-/* Images of deployed networks are bytes, ids are numbers; where they are wanted as numbers, (x / 255 - 1/2) / (1/2). */
+/* Images of deployed networks are bytes, ids are numbers; where real numbers are wanted, (x /
+ * 255 - 1/2) / (1/2). */
 static uint8_t ranks_byte(const ranks_rank *me, uint64_t stream, int y, int x, int c) {
     return (uint8_t)(127.99f * (1 + ranks_pixel(me, stream, y, x, c)));
 }
@@ -104,7 +105,7 @@ static hp_status ranks_load(void *self, int32_t iter, int32_t micro, void *x, hp
     return HP_OK;
 }
 
-/* --- what comes out --- */
+/* --- results --- */
 
 static double ranks_output_at(hp_dtype dtype, const void *from, int64_t i) {
     return dtype == HP_F64 ? ((const double *)from)[i] : (double)((const float *)from)[i];
@@ -135,7 +136,8 @@ static int ranks_role(const ranks_rank *me) {
     return (int)(me->role - me->job->p->role);
 }
 
-/* With copies of its arrays; joined: the parts of other ranks too, where it keeps parts of them alone. */
+/* The rank's weights, with copies of its arrays; joined: also other ranks' parts, if it
+ * keeps only its own. */
 static hp_weights ranks_weights_of(const ranks_rank *me, bool joined) {
     const hp_buffer *weights = &me->role->buffer[HP_BUF_WEIGHTS], *state = &me->role->buffer[HP_BUF_STATE];
     const hp_memory *m = &me->memory;
@@ -183,7 +185,7 @@ static void ranks_fill(ranks_rank *me) {
     HP_ASSERT(other);
     HP_ASSERT(hp_memory_open(me->job->ops->memory, NULL, &me->memory, NULL) == HP_OK);
     HP_ASSERT(m->ops->alloc(m, bytes, (void **)&me->arena, NULL) == HP_OK);
-    memset(other, 0x7f, (size_t)bytes); /* nothing may depend on what was there */
+    memset(other, 0x7f, (size_t)bytes); /* nothing may depend on earlier contents */
     HP_ASSERT(m->ops->put(m, me->arena, other, bytes, NULL) == HP_OK);
     HP_ASSERT(m->ops->zero(m, me->arena + momentum->offset, momentum->bytes, NULL) == HP_OK);
     free(other);
@@ -229,7 +231,7 @@ static hp_status ranks_open(ranks_rank *me, hp_error *err) {
                           &me->ring, err);
 }
 
-/* --- saved and taken up --- */
+/* --- checkpoint and resume --- */
 
 static hp_status ranks_checkpoint_open(const ranks_rank *me, hp_checkpoint **c, hp_error *err) {
     static const volatile sig_atomic_t NO_SIGNAL;
@@ -282,7 +284,7 @@ static hp_status ranks_step(ranks_rank *me, hp_interp *in, int iter, hp_error *e
                           .weight_decay = job->weight_decay,
                           .beta1 = 0.9,
                           .beta2 = 0.999,
-                          .eps = 1e-6, /* well above what rounding leaves of a gradient that is 0 */
+                          .eps = 1e-6, /* well above the rounding error of a zero gradient */
                           .clip_norm = RANKS_CLIP_NORM,
                           .updates = iter,
                           .loss_scale = job->loss_scale};
@@ -353,7 +355,7 @@ static void *ranks_main(void *arg) {
     return NULL;
 }
 
-/* --- all of them --- */
+/* --- all ranks --- */
 
 static void ranks_run_threads(ranks_job *job, int n) {
     ranks_rank *rank = calloc((size_t)n, sizeof *rank);

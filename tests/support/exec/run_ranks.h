@@ -8,7 +8,7 @@
 #include "tests/support/exec/ranks_weights.h"
 #include "tests/support/exec/thread_comm.h"
 
-/* Of programs that clip gradients: networks of a few layers have longer ones, and shorter ones. */
+/* Limit in programs that clip gradients: networks of a few layers have norms on either side of it. */
 #define RANKS_CLIP_NORM 0.5
 
 typedef struct ranks_job {
@@ -17,29 +17,29 @@ typedef struct ranks_job {
     const hp_device_ops *ops;
     int steps;
     double lr, momentum, weight_decay;
-    double lr_falls; /* by this much from step to step */
+    double lr_falls; /* decrease of the learning rate per step */
     uint64_t seed;
     const double *start;  /* per graph parameter element, all in order; NULL: drawn from the seed */
     const char *ring_dir; /* not NULL: spans go to ring_dir/rank-N.ring */
-    /* > 1: a micro-batch holds what micro-batch j of that many replicas would: the grouping of bn=all. */
+    /* > 1: a micro-batch holds micro-batch j of that many replicas: the grouping of bn=all. */
     int joined_replicas;
-    int64_t first_sample; /* the batch is the samples from there on of a larger one */
-    /* of deployed graphs: weights file, NULL: drawn from the seed; quantisation of every tensor that wants it
-     */
+    int64_t first_sample; /* the batch is part of a larger one and starts at this sample */
+    /* for deployed graphs: weights file, NULL: drawn from the seed; quantisation of every
+     * tensor that needs it */
     const char *constants;
     /* Puts another communicator in front of the rank's own, which it takes over; NULL: none. */
     hp_comm *(*comm)(hp_comm *inner, const hp_memory *memory);
-    bool bytes; /* images are bytes for others too */
+    bool bytes; /* images are bytes even for other networks */
     double loss_scale;
     const hp_qparam *qparam;
-    const char *checkpoint; /* folder: saved after the last step; NULL: not */
-    const char *layout;     /* the same of runs by the same plan */
-    bool resume;            /* from what is there: the steps before are left out */
+    const char *checkpoint; /* folder, saved to after the last step; NULL: no checkpoint */
+    const char *layout;     /* equal for runs of the same plan */
+    bool resume;            /* resumes from the folder: earlier steps are skipped */
     /* results */
-    double *loss;   /* steps */
-    double *output; /* deployed: what the network puts out, (batch, h, w, c) of the last step */
-    double *
-        weights; /* NULL: not wanted, ranks may differ; else every parameter of the graph, in order; running statistics summed over their homes */
+    double *loss;    /* steps */
+    double *output;  /* deployed: the network's output in the last step, (batch, h, w, c) */
+    double *weights; /* NULL: not wanted, ranks may differ; else every parameter of the graph, in order, with
+                      * running statistics summed over their homes */
     hp_status status;
     hp_error err;
     /* inside */

@@ -3,7 +3,7 @@
 
 /* --- drawing --- */
 
-/* Cuts `n` items, `unit` of which stay together, into 1 .. SPLIT_CUTS ranges; lengths of 1 are welcome. */
+/* Cuts `n` items, `unit` of which stay together, into 1 .. SPLIT_CUTS ranges; lengths of 1 are frequent. */
 static int draw_cuts(uint64_t round, uint64_t *c, int n, int unit, int cut[SPLIT_CUTS + 1]) {
     const int units = n / unit, want = pick(round, c, 1, SPLIT_CUTS);
     int count = 0;
@@ -16,14 +16,13 @@ static int draw_cuts(uint64_t round, uint64_t *c, int n, int unit, int cut[SPLIT
     return count;
 }
 
-/* Output channels that stay together: a group's, or all of a transposed convolution. */
+/* Output channels that stay together: those of a group, or all of a transposed convolution. */
 static int channel_unit_of(const draw *d) {
     if (d->layer.op == HP_CONVT) return d->out.c;
     return d->layer.op == HP_CONV && d->layer.groups > 1 ? d->out.c / d->layer.groups : 1;
 }
 
-/* What a part needs of input k, sometimes with rows and columns more, where the planner's rule allows that.
- */
+/* What a part needs of input k, sometimes with extra rows and columns if the planner's rule allows them. */
 static hp_box draw_input(const rig *whole, uint64_t round, uint64_t *c, int k, const hp_box *out) {
     const hp_box need = hp_layer_need(&whole->graph, 1, k, out),
                  all = hp_box_whole(&whole->graph, k, whole->samples);
@@ -58,7 +57,7 @@ void draw_parts(const rig *whole, const draw *d, uint64_t round, bool channels, 
 
 /* --- elements --- */
 
-/* Element i of the part's box is element i of the whole's: the buffers' boxes say where. */
+/* Index in the whole's buffer of element i of the part's, by the buffers' boxes. */
 static int64_t whole_element(const hp_box *part, const hp_box *whole, int64_t i) {
     int64_t at[HP_AXES], e = 0;
     for (int a = HP_AXES - 1; a >= 0; a--) {
@@ -78,7 +77,7 @@ void take(rig *part, int32_t b, const rig *whole, int32_t from) {
         rig_set(part, b, i, rig_get(whole, from, whole_of(part, b, whole, from, i)));
 }
 
-/* The rows of the parameters that are here. */
+/* Copies the local rows of the parameters. */
 static void take_params(rig *part, const rig *whole) {
     for (int p = 0; p < part->graph.n_param; p++) {
         const hp_param_place *to = &part->place[p], *from = &whole->place[p];

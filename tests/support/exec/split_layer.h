@@ -1,5 +1,5 @@
-/* split_layer.h - a drawn layer cut into parts: random boxes of its output, the input each part needs, and
- * the numbers of the whole brought to the parts and back, element by element. */
+/* split_layer.h - a drawn layer cut into parts: random boxes of its output, the input that each part needs;
+ * data copied from the whole to the parts and back, element by element. */
 #ifndef HP_TESTS_SPLIT_LAYER_H
 #define HP_TESTS_SPLIT_LAYER_H
 
@@ -16,10 +16,11 @@ void draw_parts(const rig *whole, const draw *d, uint64_t round, bool channels, 
 int64_t whole_of(const rig *part, int32_t b, const rig *whole, int32_t in, int64_t i);
 void take(rig *part, int32_t b, const rig *whole, int32_t from);
 
-/* The part with the whole's inputs, output gradient and parameters; parameter gradients start at zero. */
+/* Builds the part with the whole's inputs, output gradient and parameters; parameter
+ * gradients start at zero. */
 rig *build_part(const hp_device_ops *ops, const draw *d, const rig_boxes *boxes, const rig *whole);
 
-/* Sums of what the parts give for buffers of the whole: the gradients of its inputs and parameters. */
+/* Sums of the parts' results for buffers of the whole: the gradients of its inputs and parameters. */
 typedef struct gathered {
     double *dx[HP_MAX_IN], *grads;
 } gathered;

@@ -12,7 +12,7 @@ static hp_status thread_join(hp_comm *comm, const hp_program *p, hp_error *err) 
     return HP_OK;
 }
 
-/* --- collectives: a sum leaves all of it at every member, where some of it is all that is asked for --- */
+/* --- collectives: sums give every member the full result, even if only a part was requested --- */
 
 static void thread_sum(instance *t) {
     for (int64_t i = 0; i < t->count; i++) {
@@ -26,7 +26,7 @@ static void thread_sum(instance *t) {
     }
 }
 
-/* Elements [from, to) of a member's data to all others'. */
+/* Copies elements [from, to) of a member's data to all others. */
 static void thread_spread(instance *t, int member, int64_t from, int64_t to) {
     const int64_t size = hp_dtype_bytes((hp_dtype)t->dtype);
     for (int m = 0; m < t->size && from < to; m++)
@@ -82,7 +82,7 @@ static instance *thread_new_instance(thread_comm *c, const hp_comm_op *op, insta
     return c->world->instance = t;
 }
 
-/* What networks ask for. */
+/* Is it a collective that networks use? */
 static bool does(const hp_comm_op *op) {
     const bool sums = op->what == HP_COLLECTIVE_ALLREDUCE || op->what == HP_COLLECTIVE_REDUCE_SCATTER ||
                       op->what == HP_COLLECTIVE_REDUCE;
@@ -185,7 +185,7 @@ static hp_status thread_test(hp_comm *comm, int handle, bool *done, hp_error *er
     return HP_OK;
 }
 
-/* What is still in flight is so because a rank failed: the buckets are not read again. */
+/* What is still in flight remains because a rank failed; the buckets are not read again. */
 static void thread_close(hp_comm *comm) {
     thread_comm *c = (thread_comm *)comm;
     for (int i = 0; i < c->n_flight; i++) {

@@ -1,8 +1,7 @@
-/* thread_comm.h - ranks as threads of one process: the communicator of the law tests, so that sixteen ranks
- * need no launcher. Messages match by (from, to, tag) in order; sends are synchronous: done once the receive
- * took them. Once a rank has failed nothing starts any more, so that no buffer is used after its rank is
- * gone.
- */
+/* thread_comm.h - ranks as threads of one process: the communicator of the law tests, so that
+ * sixteen ranks need no launcher. Messages match by (from, to, tag) in order; sends are synchronous:
+ * complete once received. After a rank has failed nothing starts any more, so that no buffer is used
+ * after its rank is gone. */
 #ifndef HP_TESTS_THREAD_COMM_H
 #define HP_TESTS_THREAD_COMM_H
 
@@ -15,8 +14,7 @@
 
 enum { THREAD_BUCKETS = 1024 };
 
-typedef struct message { /* waits in a bucket until its counterpart comes; belongs to the rank that posted it
-                          */
+typedef struct message { /* waits in a bucket for its counterpart; owned by the rank that posted it */
     struct message *next;
     int from, to, tag;
     int64_t bytes;
@@ -26,7 +24,7 @@ typedef struct message { /* waits in a bucket until its counterpart comes; belon
 } message;
 
 typedef struct instance_key {
-    int program, group, replica, sequence; /* program: how many were joined so far; the world's have 0 */
+    int program, group, replica, sequence; /* program: number of programs joined so far; 0 for the world */
 } instance_key;
 
 typedef struct instance { /* one collective of a group */
@@ -43,11 +41,11 @@ typedef struct thread_world {
     pthread_mutex_t lock;
     int size;
     message *bucket[THREAD_BUCKETS]; /* by (from, to, tag), oldest first */
-    instance *instance;              /* those not all members have left */
+    instance *instance;              /* those that not all members have left */
     atomic_bool failed;
 } thread_world;
 
-typedef struct thread_flight { /* what a handle stands for: one of them, or none when it is free */
+typedef struct thread_flight { /* what a handle stands for: one of these, or none if it is free */
     message *m;
     instance *t;
 } thread_flight;
@@ -65,10 +63,10 @@ typedef struct thread_comm {
 hp_comm *thread_comm_new(thread_world *w, int rank);
 thread_world *thread_world_new(int size);
 
-/* This rank cannot go on, so no other can. True for the first. */
+/* Records that this rank cannot go on, so no other can. True for the first. */
 bool thread_world_fail(thread_world *w);
 
-/* All ranks have closed theirs. */
+/* Call after all ranks have closed theirs. */
 void thread_world_free(thread_world *w);
 
 #endif

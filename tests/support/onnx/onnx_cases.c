@@ -1,7 +1,7 @@
-/* onnx_cases.c - runs the cases of ONNX's backend test suite (Debian. */
+/* onnx_cases.c - runs the cases of ONNX's backend test suite; see onnx_cases.h. */
 #include "tests/support/onnx/onnx_cases.h"
 
-/* --- numbers of a TensorProto as double; NULL for types that are none --- */
+/* --- numbers of a TensorProto as double; NULL for unsupported types --- */
 
 static double case_short(int type, int bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -15,7 +15,7 @@ static double case_short(int type, int bits) {
            (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
 }
 
-/* Some files hold something else than a tensor. */
+/* Some files contain something other than a tensor. */
 static bool case_is_tensor(const Onnx__TensorProto *t, int64_t count) {
     const size_t typed =
         t->n_float_data + t->n_int32_data + t->n_int64_data + t->n_double_data + t->n_uint64_data;
@@ -118,7 +118,7 @@ static int64_t case_extent(const hp_graph *g, int tensor, int64_t batch, int axi
     return axis == HP_AXIS_N ? batch : axis == HP_AXIS_H ? t->h : axis == HP_AXIS_W ? t->w : t->c;
 }
 
-/* Place in (N, H, W, C) of element `at` of ONNX's order. */
+/* Index in (N, H, W, C) of element `at` in ONNX's order. */
 static int64_t case_place(const hp_graph *g, int tensor, int64_t batch, const int32_t *order, int64_t at) {
     int64_t k[HP_AXES];
     for (int i = HP_AXES - 1; i >= 0; i--) {
@@ -135,12 +135,12 @@ static double case_quantised(const hp_onnx_layout *o, double v, int64_t channel)
     return fmin(fmax(nearbyint(v / o->scale[i]) + o->zero[i], o->low), o->high);
 }
 
-/* ONNX's own tolerance: onnx.backend.test.runner, rtol 1e-3 and atol 1e-7; whole numbers exactly. Two
- * roundings of a half may differ by one step. */
+/* ONNX's own tolerance: onnx.backend.test.runner, rtol 1e-3 and atol 1e-7; integers exactly. Two roundings of
+ * a half may differ by one step. */
 static bool case_close(double got, double wanted, int type, bool quantised) {
     const double exact = 1e-7 + 1e-3 * fabs(wanted), bfloat = 0.01 * fabs(wanted); /* 8 bits */
     if (quantised) return fabs(got - wanted) <= 1;
-    if (isinf(got)) return fabs(wanted) > (double)FLT_MAX; /* a double that the device's floats do not hold */
+    if (isinf(got)) return fabs(wanted) > (double)FLT_MAX; /* a double beyond the device's floats */
     if (type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16) return fabs(got - wanted) <= bfloat;
     if (type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT || type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
         type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16)
@@ -197,7 +197,7 @@ static case_result case_run_model(hp_arena *a, const hp_onnx_model *m, const Onn
     return case_compare(a, m, out, batch, expected, why, n_why);
 }
 
-/* The model with input `image` left (-1: none) and the others as constants. */
+/* The model with input `image` kept (-1: none) and the others as constants. */
 static onnx_writer case_writer(hp_arena *a, const Onnx__ModelProto *m, Onnx__TensorProto *const *input, int n,
                                int image) {
     onnx_writer w = onnx_writer_from(a, m);
@@ -212,7 +212,8 @@ static onnx_writer case_writer(hp_arena *a, const Onnx__ModelProto *m, Onnx__Ten
     return w;
 }
 
-/* An image (1, count) of zeros + the output as (count): what was folded is the graph's bias. */
+/* Adds the output as (count) to an image (1, count) of zeros: whatever was folded is
+ * then the graph's bias. */
 static void case_append_sum(onnx_writer *w, int64_t count) {
     const int64_t all = -1, shape[2] = {1, count};
     const char *output = w->graph.output[0]->name;
@@ -225,7 +226,7 @@ static void case_append_sum(onnx_writer *w, int64_t count) {
     onnx_write_output(w, "case.sum");
 }
 
-/* Every input a constant: the folded output as reals, in ONNX's order. */
+/* With every input constant: the folded output as reals, in ONNX's order. */
 static case_result case_run_folded(hp_arena *a, const Onnx__ModelProto *m, Onnx__TensorProto *const *input,
                                    int n, const Onnx__TensorProto *expected, char *why, size_t n_why) {
     int64_t count;
@@ -252,7 +253,7 @@ static case_result case_run_folded(hp_arena *a, const Onnx__ModelProto *m, Onnx_
     return bias ? CASE_PASSED : CASE_FAILED;
 }
 
-/* Each input in turn as the image, or none. */
+/* Tries each input in turn as the image, and none. */
 static case_result case_try(hp_arena *a, const Onnx__ModelProto *m, Onnx__TensorProto *const *input, int n,
                             const Onnx__TensorProto *expected, case_runner *run, char *why, size_t n_why) {
     for (int i = 0; i < n; i++) {
@@ -335,7 +336,7 @@ void case_run_group(const char *group, const char *ops, case_runner *run, case_c
     for (int i = 0; i < count; i++) {
         char why[1200] = "", path[900];
         snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
-        const bool bits = strstr(entry[i]->d_name, "BFLOAT16"); /* their files hold the bits as uint16 */
+        const bool bits = strstr(entry[i]->d_name, "BFLOAT16"); /* their files have the bits as uint16 */
         if (entry[i]->d_name[0] != '.' && !bits && case_has_only(path, ops)) {
             const case_result r = case_run(path, run, why, sizeof why);
             n->passed += r == CASE_PASSED;

@@ -1,6 +1,6 @@
-/* onnx_cases.h - runs the cases of ONNX's backend test suite (Debian: libonnx-testdata): a model, inputs and
- * the outputs that are expected. Inputs beside the image become constants of the model; which input is the
- * image is tried in turn. */
+/* onnx_cases.h - runs the cases of ONNX's backend test suite (Debian: libonnx-testdata): a model,
+ * inputs and expected outputs. Inputs other than the image become constants of the model; each input is
+ * tried as the image. */
 #ifndef HP_TESTS_ONNX_CASES_H
 #define HP_TESTS_ONNX_CASES_H
 
@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Computes one sample: image and *out are (H, W, C). false with err: it cannot be run. */
+/* Computes one sample: image and *out are (H, W, C). False with err: it cannot be run. */
 typedef bool case_runner(hp_arena *a, const hp_onnx_model *m, const double *image, double *out,
                          hp_error *err);
 
-/* The operators that are to be read. */
+/* The operators that must be supported. */
 extern const char case_ops[];
 
 extern const char case_data[];
@@ -30,7 +30,7 @@ typedef struct case_counts {
     int passed, refused, failed;
 } case_counts;
 
-/* Runs the cases of one group ("node"), folded where there is no runner; prints those that did not pass. */
+/* Runs the cases of one group ("node"), folded if there is no runner; prints those that did not pass. */
 void case_run_group(const char *group, const char *ops, case_runner *run, case_counts *n);
 
 #endif

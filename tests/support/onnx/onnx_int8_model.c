@@ -17,7 +17,7 @@ static int low_of(int type) {
     return type == INT8 ? -128 : 0;
 }
 
-/* The definition: saturate(round(v) + zero). */
+/* By definition: saturate(round(v) + zero). */
 static int level(world *s, double v, const map *y) {
     const double whole = nearbyint(v), q = whole + y->zero, low = low_of(y->type);
     if (fabs(fabs(v - whole) - 0.5) < 1e-4) s->near_half = true;
@@ -69,7 +69,7 @@ static void apply_pool(const map *x, map *y) {
     }
 }
 
-/* --- the same as ONNX --- */
+/* --- the same in ONNX --- */
 
 const char *text(world *s, const char *fmt, int n) {
     char room[64];
@@ -81,7 +81,7 @@ static const char *join(world *s, const char *a, const char *b) {
     return hp_arena_printf(s->w.arena, "%s %s", a, b);
 }
 
-/* "scale zero" of a map, made constants. */
+/* "scale zero" of a map, as constants. */
 static const char *quant(world *s, const map *m, int number) {
     const uint8_t zero = (uint8_t)m->zero;
     const char *scale = text(s, "s%d", number), *z = text(s, "z%d", number);
@@ -99,7 +99,7 @@ void name_value(world *s, value *v, int zero, float scale) {
     v->quant = quant(s, &v->m, number);
 }
 
-/* QDQ: the real tensor `from` becomes v's levels as reals; else v is the integers already. */
+/* QDQ: writes the real tensor `from` as v, reals on v's levels; otherwise v is integers already. */
 static void write_pair(world *s, const char *from, const value *v) {
     const char *q = hp_arena_printf(s->w.arena, "%s.q", v->name);
     onnx_write_node(&s->w, "QuantizeLinear", join(s, from, v->quant), q);
@@ -135,7 +135,7 @@ static void set_window(world *s, Onnx__NodeProto *n, int k, int groups) {
     if (groups > 1) onnx_write_int(&s->w, n, "group", groups);
 }
 
-/* The bias as reals: its scale is that of x times the weights'. */
+/* The bias as reals: its scale is x's times the weights'. */
 static const char *write_real_bias(world *s, const conv *c, const map *x, const char *b) {
     const int64_t n = c->out;
     float scale[8];
@@ -174,7 +174,7 @@ static void write_add(world *s, const value *a, const value *b, const value *y) 
     onnx_write_node(&s->w, "QLinearAdd", in, y->name)->domain = hp_arena_strdup(s->w.arena, "com.microsoft");
 }
 
-/* --- steps: the model grows, and its integers --- */
+/* --- steps: extend the model and compute its integers --- */
 
 conv draw_int8_conv(world *s, int in, int out, int k, int groups) {
     conv c = {.in = in,
@@ -217,7 +217,7 @@ static void step_pool(world *s, const value *x, value *y) {
     apply_pool(&x->m, &y->m);
 }
 
-/* One to one, so that the last integers come out as reals: an int8 program's last layer is real. */
+/* An identity that turns the last integers into reals, because an int8 program's last layer is real. */
 static void step_out(world *s, const value *x) {
     value y = {.m = {.c = x->m.c}};
     conv c = {.in = x->m.c, .out = x->m.c, .k = 1, .groups = x->m.c, .type = INT8, .weights = BY_TENSOR};

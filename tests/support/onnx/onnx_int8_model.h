@@ -1,5 +1,5 @@
 /* onnx_int8_model.h - drawn quantised networks: their integers by the operators' definitions, in float64, and
- * the same as ONNX, in either form. */
+ * the same in ONNX, in either form. */
 #ifndef HP_TESTS_ONNX_INT8_MODEL_H
 #define HP_TESTS_ONNX_INT8_MODEL_H
 
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* The image has more channels than raw pixels may have: it is real. */
+/* The image has more channels than raw pixels may have, so it is real. */
 enum { H = 6, W = 7, IMAGE_C = 5, MOST = 512, MOST_CONVS = 5, UINT8 = 2, INT8 = 3, INT32 = 6, BY_TENSOR = 1 };
 
 typedef struct map { /* (c, H, W) of integers: real = scale (q - zero) */
@@ -19,7 +19,7 @@ typedef struct map { /* (c, H, W) of integers: real = scale (q - zero) */
 
 typedef struct conv {
     int in, out, k, groups, weights, type, w_zero;
-    int8_t w[MOST]; /* the stored integer less w_zero */
+    int8_t w[MOST]; /* the stored integer minus w_zero */
     float w_scale[8];
     int32_t bias[8];
 } conv;
@@ -34,24 +34,23 @@ typedef struct world {
 
 const char *text(world *s, const char *fmt, int n);
 
-/* A value of the model and the map that it is. */
+/* A value of the model and its map. */
 typedef struct value {
     const char *name, *quant; /* quant: "scale zero" */
     map m;
 } value;
 
-/* Draws how `v` is quantised; its channels are known. */
+/* Draws the quantisation of `v`, whose channels are known. */
 void name_value(world *s, value *v, int zero, float scale);
 void write_conv(world *s, const conv *c, const value *x, const value *y);
 conv draw_int8_conv(world *s, int in, int out, int k, int groups);
 
-/* zero 0: saturation is a ReLU. */
+/* zero 0: saturation acts as a ReLU. */
 void step_conv(world *s, const value *x, int out, int k, int groups, value *y);
 void step_image(world *s, value *x, double *image);
 
-/* A residual block after a pool: every operator, and a convolution whose output is rounded before it is
- * added.
- */
+/* A residual block after a pool, with every operator, and a convolution whose output is rounded
+ * before it is added. */
 value draw_model(world *s, double *image);
 
 #endif

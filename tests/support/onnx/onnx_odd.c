@@ -62,9 +62,9 @@ onnx_writer odd_model(hp_arena *a) {
     onnx_write_floats(&w, "twice", 1, (const int64_t[]){4}, scales);
     onnx_write_input(&w, "pixels", 4, open);
     write_conv(&w, "pixels", "c1", "stem.weight", ODD_C, 3, 3, 1);
-    write_scale(&w, "c1", "c1.s", "s.many", "b.many"); /* into the convolution before it */
+    write_scale(&w, "c1", "c1.s", "s.many", "b.many"); /* folded into the convolution before it */
     write_hard_swish(&w, "c1.s", "h1");
-    write_scale(&w, "h1", "h1.s", "s.one", "b.one"); /* into the 1x1 convolution after it */
+    write_scale(&w, "h1", "h1.s", "s.one", "b.one"); /* folded into the 1x1 convolution after it */
     write_conv(&w, "h1.s", "c2", "point.weight", ODD_C, ODD_C, 1, 2);
     onnx_write_node(&w, "GlobalAveragePool", "c2", "pool");
     onnx_write_node(&w, "HardSigmoid", "pool", "gate");

@@ -1,5 +1,5 @@
-/* onnx_tokens.c - writes transformers as ONNX; see onnx_tokens.h. Tensor t of the graph is the value "tT", (N, tokens, C), of
- * networks with windows (N, H, W, C). */
+/* onnx_tokens.c - writes transformers as ONNX; see onnx_tokens.h. Tensor t of the graph is the value "tT",
+ * (N, tokens, C), or (N, H, W, C) in networks with windows. */
 #include "networks/graph/acts.h"
 #include "tests/support/onnx/onnx_spell.h"
 
@@ -79,7 +79,7 @@ const float *spell_data_of(const writing *o, const hp_layer *l, int i) {
     return o->param[l->param[i]];
 }
 
-/* (O, I) as (I, O). */
+/* Transposes (O, I) to (I, O). */
 static const float *turned(const writing *o, const float *v, int64_t outs, int64_t ins) {
     float *f = HP_NEW(o->w.arena, float, outs *ins);
     for (int64_t i = 0; i < outs * ins; i++) f[i % ins * outs + i / ins] = v[i];
@@ -187,7 +187,7 @@ void spell_gather_heads(writing *o, const char *x, const hp_layer *l, int64_t n,
     }
 }
 
-/* (N, tokens, C), or (tokens, N, C), as (N, heads, tokens, d), or (N heads, tokens, d). */
+/* (N, tokens, C), or (tokens, N, C), to (N, heads, tokens, d), or (N heads, tokens, d). */
 static const char *cut_heads(writing *o, const char *x, const hp_layer *l) {
     const int64_t c = spell_channels(o, l->out), n = o->g->tensor[l->out].h, heads = l->groups;
     if (o->s.tokens_first) {
@@ -198,7 +198,7 @@ static const char *cut_heads(writing *o, const char *x, const hp_layer *l) {
     return spell_transpose(o, x, 4, (const int64_t[4]){0, 2, 1, 3});
 }
 
-/* (N heads, tokens, d) or (N, heads, tokens, d) as (N, tokens, C). */
+/* (N heads, tokens, d) or (N, heads, tokens, d) to (N, tokens, C). */
 static void join_heads(writing *o, const char *x, const hp_layer *l, bool tokens_first) {
     const int64_t c = spell_channels(o, l->out), n = o->g->tensor[l->out].h;
     if (tokens_first) {
@@ -231,7 +231,7 @@ static const char *masked(writing *o, const char *scores, int64_t n) {
     return y;
 }
 
-/* What is seen: by the attribute, as truths or as what is added. */
+/* The mask: by the attribute, as truth values, or as numbers to add. */
 static const char *seen(writing *o, int64_t n) {
     const char *mask = spell_fresh(o);
     float *low = HP_NEW(o->w.arena, float, n *n);
@@ -412,7 +412,7 @@ bool spell_is_map(const writing *o) {
     return map;
 }
 
-/* Is the layer one of the three that attention's product is split into? */
+/* Is the layer one of the three into which attention's product is split? */
 static bool is_part(const hp_graph *g, const hp_layer *l) {
     for (int k = 0; k < g->n_layer; k++)
         for (int i = 0; g->layer[k].op == HP_ATTENTION && i < 3; i++)

@@ -1,4 +1,5 @@
-/* onnx_windows.c - writes attention in shifted windows and merged pixels as torchvision's Swin is exported. */
+/* onnx_windows.c - writes attention in shifted windows and merged pixels, as
+ * torchvision's Swin is exported. */
 #include "networks/graph/fuse.h"
 #include "networks/nets/net_tokens.h"
 #include "tests/support/onnx/onnx_spell.h"
@@ -23,7 +24,7 @@ static const char *rolled(writing *o, const char *x, int axis, int64_t shift) {
     return y;
 }
 
-/* The axes of windows and those inside of them, one way or the other. */
+/* Swaps the axes of windows with those inside of them, either way. */
 static const char *swapped(writing *o, const char *x) {
     return spell_transpose(o, x, 6, (const int64_t[6]){0, 1, 3, 2, 4, 5});
 }
@@ -41,12 +42,12 @@ static const char *bias(writing *o, const hp_layer *l) {
     return spell_floats(o, 4, (const int64_t[4]){1, l->groups, tokens, tokens}, f);
 }
 
-/* Which of the map's regions a row or column of the rolled map is of: -1 where it came from the other end. */
+/* Region of the map that a row or column of the rolled map belongs to; -1: it came from the other end. */
 static int region(int64_t at, int64_t size, int64_t shift) {
     return at >= size - shift ? -1 : 0;
 }
 
-/* (1, windows, 1, L, L): -100 between what was together before the roll and what was not. */
+/* (1, windows, 1, L, L): -100 between pixels of regions that were apart before the roll. */
 static const char *mask(writing *o, const hp_layer *l, int64_t rows, int64_t cols) {
     const hp_tensor t = o->g->tensor[l->out];
     const int64_t tokens = (int64_t)l->kh * l->kw;

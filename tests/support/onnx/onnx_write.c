@@ -1,7 +1,7 @@
-/* onnx_write.c - ONNX models written in a test, piece by piece. */
+/* onnx_write.c - ONNX models written piece by piece in a test. */
 #include "tests/support/onnx/onnx_write.h"
 
-/* The array with one more element. */
+/* Appends one element to the array. */
 static void *onnx_write_more(hp_arena *a, void *list, size_t n, void *item) {
     void **longer = HP_NEW(a, void *, n + 1);
     if (n) memcpy(longer, list, n * sizeof *longer);

@@ -1,4 +1,4 @@
-/* onnx_write.h - ONNX models written in a test, piece by piece. Everything lives in the arena. */
+/* onnx_write.h - ONNX models written piece by piece in a test. Everything lives in the arena. */
 #ifndef HP_TESTS_ONNX_WRITE_H
 #define HP_TESTS_ONNX_WRITE_H
 
@@ -18,7 +18,7 @@ typedef struct onnx_writer {
 
 onnx_writer onnx_writer_start(hp_arena *a, int opset);
 
-/* Continues a model that was read; it must stay. */
+/* Continues a model that was read, which must stay valid. */
 onnx_writer onnx_writer_from(hp_arena *a, const Onnx__ModelProto *m);
 void *onnx_writer_pack(onnx_writer *w, size_t *size);
 Onnx__NodeProto *onnx_write_node(onnx_writer *w, const char *op, const char *inputs, const char *outputs);

@@ -116,7 +116,7 @@ static double plain_bn(const plain *p, const hp_layer *l, double v, int64_t c) {
     return (v - plain_weight(p, l, 2, c)) * scale + plain_weight(p, l, 1, c);
 }
 
-/* The second input: pixel by pixel or one vector. */
+/* Element of the second input: per pixel, or one vector. */
 static double plain_second(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     const hp_tensor *t = &p->g->tensor[l->in[1]];
     return plain_at(p, l->in[1], t->h == 1 ? 0 : y, t->w == 1 ? 0 : x, c);

@@ -1,5 +1,5 @@
 /* plain_graph.h - a network computed from the operators' definitions, one sample, in double: the oracle for
- * graphs that no built-in network has. Slow. Tensors are (H, W, C); parameters as graph.h lays them out. */
+ * graphs without a built-in network. Slow. Tensors are (H, W, C); parameters as graph.h lays them out. */
 #ifndef HP_TESTS_PLAIN_GRAPH_H
 #define HP_TESTS_PLAIN_GRAPH_H
 
@@ -16,7 +16,8 @@ typedef struct plain {
     const float *const *param; /* data of each parameter */
     double **tensor;
     const double *scale,
-        *zero; /* per tensor: rounded to scale (q - zero), q of 0 .. 255; scale 0: not. May be NULL */
+        *zero; /* per tensor: values are rounded to scale (q - zero), q in 0 .. 255; scale 0: not
+                * rounded. May be NULL */
 } plain;
 
 /* The output of the last layer for an image (H, W, C); lives in the arena. */

@@ -1,4 +1,5 @@
-/* brute_tiles.c - which inputs every output of a layer reads, written down from the layers' definitions as PyTorch has them (torch.nn. */
+/* brute_tiles.c - which inputs every output of a layer reads, from the layers' definitions;
+ * see brute_tiles.h. */
 #include "tests/support/plan/brute_tiles.h"
 
 #include "networks/graph/graph_gather.h"
@@ -6,7 +7,7 @@
 typedef struct tap_call {
     const hp_graph *g;
     const hp_layer *l;
-    int k, axis; /* of input k */
+    int k, axis; /* index of the input; the axis */
     tap_fn *visit;
     void *state;
 } tap_call;
@@ -49,7 +50,7 @@ static void taps_window(const tap_call *c, int o) {
         c->visit(c->state, first + t * by_axis(c, l->dil_h, l->dil_w), t);
 }
 
-/* Input item i is added, times the window, to the outputs from i * stride - pad on. */
+/* Input item i, times the window, is added to the outputs from i * stride - pad on. */
 static void taps_transposed(const tap_call *c, int o) {
     const hp_layer *l = c->l;
     const int stride = by_axis(c, l->stride_h, l->stride_w), dil = by_axis(c, l->dil_h, l->dil_w);
@@ -58,7 +59,7 @@ static void taps_transposed(const tap_call *c, int o) {
             if (i * stride - by_axis(c, l->pad_h, l->pad_w) + t * dil == o) c->visit(c->state, i, t);
 }
 
-/* From floor(o * in / out) to ceil((o + 1) * in / out). */
+/* Reads floor(o * in / out) to ceil((o + 1) * in / out). */
 static void taps_adaptive(const tap_call *c, int o) {
     const int64_t n = taps_in(c), m = taps_out(c);
     for (int64_t i = 0; i < n; i++)
@@ -69,8 +70,8 @@ static void taps_pad(const tap_call *c, int o) {
     c->visit(c->state, o - by_axis(c, c->l->pad_h, c->l->pad_w), 0);
 }
 
-/* Twice (what is a half of a pixel is whole then) the distance of output item o from input item i, and what
- * one pixel of the input is worth; ONNX Resize, coordinate_transformation_mode. */
+/* Twice the distance of output item o from input item i (doubled so that half pixels are integers), and the
+ * size of an input pixel in these units; ONNX Resize, coordinate_transformation_mode. */
 static int64_t resize_distance(const tap_call *c, int o, int i, int64_t *pixel) {
     const int64_t n = taps_in(c), m = taps_out(c),
                   sixteenths = (int64_t)(16 * by_axis_real(c, c->l->scale_h, c->l->scale_w));
@@ -92,7 +93,7 @@ static int nearest_inside(const tap_call *c, int64_t i) {
     return (int)(i < 0 ? 0 : i >= taps_in(c) ? taps_in(c) - 1 : i);
 }
 
-/* From the pixel before the one at or before the coordinate to the second one after that. */
+/* Reads from one pixel before the coordinate's pixel to two after it. */
 static void taps_cubic(const tap_call *c, int o) {
     int64_t pixel, below = -2;
     const int64_t d = resize_distance(c, o, 0, &pixel);
@@ -101,8 +102,8 @@ static void taps_cubic(const tap_call *c, int o) {
         c->visit(c->state, i, 0);
 }
 
-/* Nearest: the closest pixel, of two the first; asymmetric: the last that does not lie after it. Linear: those
- * less than a pixel away, or the one at the border. */
+/* Nearest: the closest pixel, the first of two; asymmetric: the last one at or before the coordinate. Linear:
+ * those less than a pixel away, or the one at the border. */
 static void taps_resize(const tap_call *c, int o) {
     int64_t pixel, least = INT64_MAX;
     if (c->l->interpolation == HP_CUBIC) {
@@ -124,7 +125,7 @@ static void taps_resize(const tap_call *c, int o) {
     if (c->l->interpolation == HP_NEAREST) c->visit(c->state, best, 0);
 }
 
-/* A second input: pixel by pixel, or one vector for all. */
+/* A second input: per pixel, or one vector for all. */
 static void taps_second(const tap_call *c, int o) {
     c->visit(c->state, taps_in(c) == 1 ? 0 : o, 0);
 }
@@ -150,7 +151,7 @@ static int window_number(int i, int window, int shift) {
     return k;
 }
 
-/* Along an axis: what some query of that row or column attends to. */
+/* Along an axis: what any query in that row or column attends to. */
 static void taps_attended(const tap_call *c, int o) {
     const hp_layer *l = c->l;
     const int window = by_axis(c, l->kh, l->kw), shift = by_axis(c, l->pad_h, l->pad_w);
@@ -182,7 +183,7 @@ static void taps_pair(const tap_call *c, int o) {
     c->visit(c->state, 2 * o + 1, 1);
 }
 
-/* Blocks of as many channels as the output has. */
+/* Blocks with as many channels as the output. */
 static void taps_blocks(const tap_call *c, int o) {
     for (int i = o; i < taps_in(c); i += taps_out(c)) c->visit(c->state, i, 0);
 }
@@ -191,8 +192,8 @@ static void taps_quarter(const tap_call *c, int o) {
     c->visit(c->state, o % taps_in(c), 0);
 }
 
-/* numpy.pad: a reflected map goes on with a period of 2 (n - 1) rows, a symmetric one of 2 n; of a row n of it and one of the
- * period, the smaller distance from its beginning. */
+/* numpy.pad: a reflected map has a period of 2 (n - 1) rows, a symmetric one of 2 n. A row equals the one at
+ * the smaller distance from the start of its period. */
 static int bordered(int border, int at, int n) {
     const int turn = border == HP_BORDER_SYMMETRIC, period = 2 * (turn ? n : n - 1);
     if (border == HP_BORDER_EDGE) return at < 0 ? 0 : at < n ? at : n - 1;
@@ -267,7 +268,7 @@ hull brute_hull(const hp_graph *g, int layer, int k, int axis, const hp_box *out
     return h;
 }
 
-/* The first whose transposed window ends at or after output item o. */
+/* The first item whose transposed window ends at or after output item o. */
 static int item_after(const hp_layer *l, int axis, int o) {
     const bool rows = axis == HP_AXIS_H;
     const int reach = rows ? (l->kh - 1) * l->dil_h : (l->kw - 1) * l->dil_w,

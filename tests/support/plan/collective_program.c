@@ -1,5 +1,5 @@
-/* collective_program.c - first who there is and where data may lie, then one call after another: its members wait for
- * what has used the same data before, and for nothing else. */
+/* collective_program.c - first draws ranks and places for data, then one call after another. A call's members
+ * wait only for earlier uses of the same data. */
 #include "tests/support/plan/collective_program.h"
 
 #include "tests/support/plan/random_net.h"
@@ -8,24 +8,24 @@
 
 enum {
     ALIGN = 64,
-    GAP = 64,              /* bytes between two buffers: somebody else's */
-    PARTS = 4,             /* of the gradients' buffer */
-    PLACES = 4,            /* of a role and kind of data, at most */
+    GAP = 64,              /* bytes between two buffers, which nobody may write */
+    PARTS = 4,             /* parts of the gradients' buffer */
+    PLACES = 4,            /* maximum per role and kind of data */
     KINDS = HP_DTYPES + 1, /* types, and the gradients */
     GRADIENTS = HP_DTYPES,
     MAX_CALLS = 24,
-    TRIES = 20,   /* until an algorithm that was chosen can do it */
-    MAX_DEPS = 64 /* of a task */
+    TRIES = 20,   /* until a chosen algorithm can do the collective */
+    MAX_DEPS = 64 /* maximum per task */
 };
 
-/* Where data may lie: a buffer, or a part of the gradients. Who has used it since it was written. */
+/* A place for data: a buffer, or a part of the gradients; and who has used it since it was written. */
 typedef struct place {
     int32_t buffer;
     int64_t first, room; /* elements */
     int32_t write, n_read, read[MAX_CALLS];
 } place;
 
-/* Where calls of a group or messages of a pair go. */
+/* Where the calls of a group or messages of a pair go. */
 typedef struct lane {
     int32_t group, from, to, channel, backend;
 } lane;
@@ -39,7 +39,7 @@ typedef struct maker {
     lane *lane;
     int32_t (*n_place)[KINDS]; /* per role */
     place (*place)[KINDS][PLACES];
-    int32_t dep[MAX_DEPS], n_dep; /* of the task that is being made */
+    int32_t dep[MAX_DEPS], n_dep; /* dependencies of the task under construction */
     collective_program *out;
 } maker;
 
@@ -78,7 +78,7 @@ static void add_queue(const hp_program *p, int role, const lane *l) {
     r->n_queue++;
 }
 
-/* Every role has its queues in another order, in which it starts what may start. */
+/* Queues of a role, in an order of its own, which is the order in which it starts operations. */
 static void add_queues(maker *m, int role) {
     hp_role *r = &m->p->role[role];
     r->queue = HP_NEW(m->arena, hp_queue, m->n_lane + 2);
@@ -106,7 +106,7 @@ static void add_place(maker *m, int role, int kind, int32_t buffer, int64_t firs
         (place){.buffer = buffer, .first = first, .room = room, .write = -1};
 }
 
-/* Room for short data, and now and then for several slices of every algorithm. */
+/* Room for short data, sometimes for several slices of every algorithm. */
 static int64_t draw_room(maker *m, bool large, hp_dtype t) {
     return large ? group_roll(&m->d, 400 << 10, 900 << 10) / hp_dtype_bytes(t) : group_roll(&m->d, 20, 700);
 }
@@ -130,7 +130,7 @@ static void add_places(maker *m, int role, int large) {
         }
 }
 
-/* Buffers that nobody uses have no memory; between the others lies what nobody may write. */
+/* Unused buffers get no memory; between the others there are gaps that nobody may write. */
 static void lay_out(hp_role *r) {
     r->arena_bytes = 0;
     for (int i = 0; i < r->n_buffer; i++) {
@@ -187,7 +187,7 @@ static void use(maker *m, hp_role *r, place *at, bool write) {
     r->operand[r->n_operand++] = at->buffer;
 }
 
-/* With the uses noted since n_dep was cleared as its dependencies; now and then another one. */
+/* Adds a task that depends on the uses noted since n_dep was cleared; sometimes on another one, too. */
 static int32_t add_task(maker *m, hp_role *r, hp_task t) {
     t.operand = r->n_operand - t.n_operand;
     t.layer = t.micro = -1;
@@ -210,7 +210,7 @@ static place *draw_place(maker *m, int role, int kind) {
     return &m->place[role][kind][group_roll(&m->d, 0, m->n_place[role][kind] - 1)];
 }
 
-/* Mostly short counts, around the number of members, now and then all there is room for. */
+/* Mostly short counts, around the number of members; sometimes as many as fit. */
 static int64_t draw_count(maker *m, int members, int64_t room) {
     const int few[] = {0, 1, 2, 3, members - 1, members, members + 1, 7, 13, 64, 501};
     const int64_t n = roll_of(m, few, (int)(sizeof few / sizeof *few));
@@ -288,7 +288,7 @@ static int64_t most_contributed(const hp_program *p, int role, const hp_task *t)
     return most;
 }
 
-/* Parts of members, or from each member to each, that have room in `most` elements. Returns the count. */
+/* Draws parts for members, or from each member to each, that fit into `most` elements. Returns the count. */
 static int64_t draw_parts(maker *m, int64_t *part, int n, bool exchange, int64_t most) {
     int64_t count = 0;
     for (int i = 0; i < (exchange ? n * n : n); i++) {
@@ -305,13 +305,13 @@ static int64_t draw_parts(maker *m, int64_t *part, int n, bool exchange, int64_t
     return count;
 }
 
-/* Members on a node that suit somebody. */
+/* Members per node that some algorithm supports. */
 static int draw_nodes(maker *m, int n) {
     const int few[] = {0, n, 1, n % 2 ? n : n / 2, n % 3 ? n : n / 3};
     return roll_of(m, few, 5);
 }
 
-/* Root, reduction, nodes, parts and count: all that the members' data has room for. */
+/* Draws root, reduction, nodes, parts and count, limited by the room of the members' data. */
 static void draw_call(maker *m, hp_task *t, int n, int64_t room) {
     const hp_collective what = hp_task_collective(t);
     const bool exchange = what == HP_COLLECTIVE_ALL_TO_ALL, rooted = hp_collective_rooted(what);
@@ -330,19 +330,19 @@ static void draw_call(maker *m, hp_task *t, int n, int64_t room) {
     t->call = plain ? 0 : made_call_add(m->arena, m->p, call, part);
 }
 
-/* From `wanted` on, any that does it. */
+/* The first algorithm from `wanted` on that can do it. */
 static int fitting_algorithm(const hp_program *p, const hp_role *r, const hp_task *t, int wanted) {
     int a = wanted, left = HP_ALGORITHMS;
     while (left-- > 0 && !made_algorithm_fits(p, r, t, a)) a = (a + 1) % HP_ALGORITHMS;
     return left < 0 ? -1 : a;
 }
 
-/* A collective that is being made: where its members' data lies. */
+/* A collective under construction: where its members' data is. */
 typedef struct members {
     const lane *lane;
-    int32_t kind;   /* of data */
-    place **data;   /* per role; NULL: no member */
-    place **source; /* NULL: what it contributes lies in the data */
+    int32_t kind;   /* kind of data */
+    place **data;   /* per role; NULL: not a member */
+    place **source; /* NULL: the contribution is in the data */
 } members;
 
 static int64_t least_room(const maker *m, const members *x) {
@@ -360,7 +360,8 @@ static bool draw_source(maker *m, members *x, int role, hp_task t) {
     return fits;
 }
 
-/* Out of place, where all that contribute have room for it: all of them or, where one root does, any. */
+/* Makes it out of place if all that contribute have room for it: all members, or any, where
+ * only one root does. */
 static void draw_sources(maker *m, members *x, const hp_task *t) {
     const bool root = hp_collective_infos[hp_task_collective(t)].begins == HP_BLOCKS_ROOT;
     bool all = group_roll(&m->d, 0, 1);
@@ -377,7 +378,7 @@ static hp_task draw_task(maker *m, const members *x, const hp_role *r) {
     const int wanted = steps ? group_roll(&m->d, 1, HP_ALGORITHMS - 1) : HP_ALGORITHM_LIBRARY;
     const int32_t n_call = m->p->n_call, n_part = m->p->n_part;
     for (int a = -1, left = TRIES; a < 0 || (a != wanted && left > 0); left--) {
-        m->p->n_call = n_call, m->p->n_part = n_part; /* of the last try */
+        m->p->n_call = n_call, m->p->n_part = n_part; /* those of the last try */
         t.op = (uint8_t)hp_task_of_collective((hp_collective)group_roll(&m->d, 0, HP_COLLECTIVES - 1));
         draw_call(m, &t, n, least_room(m, x));
         a = fitting_algorithm(m->p, r, &t, wanted);

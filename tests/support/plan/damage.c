@@ -1,7 +1,7 @@
 /* damage.c - a program with a few words of its arrays changed at random. */
 #include "tests/support/plan/damage.h"
 
-/* A random word of a random array of the program, except for the numbers that say how long the arrays are. */
+/* A random word of a random array of the program, except for the lengths of arrays. */
 static int32_t *random_word(victim *v) {
     hp_role *r = v->r;
     const struct {

@@ -1,6 +1,4 @@
-/* damage.h - a program with a few words of its arrays changed at random: what a damaged or forged file may
- * hold.
- */
+/* damage.h - a program with a few words of its arrays changed at random, as in a damaged or forged file. */
 #ifndef HP_TESTS_DAMAGE_H
 #define HP_TESTS_DAMAGE_H
 

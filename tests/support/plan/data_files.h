@@ -17,14 +17,14 @@ extern char scratch[SCRATCH_PATH / 2]; /* the test's folder, between scratch_set
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 
-/* scratch/name, its folders made; valid until the eighth call after this one. */
+/* Path of scratch/name, whose folders are created; valid until the eighth call after this one. */
 const char *scratch_path(const char *name);
 const char *scratch_write(const char *name, const void *bytes, size_t n);
 
-/* Writes over n bytes of a file from `at` on. */
+/* Overwrites n bytes of a file from `at` on. */
 void scratch_put(const char *path, long at, const void *bytes, size_t n);
 
-/* The whole file; free() it. */
+/* The whole file; the caller frees it. */
 unsigned char *scratch_read(const char *path, size_t *n);
 
 #endif

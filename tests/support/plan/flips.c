@@ -37,7 +37,7 @@ flips_count flips_try(const char *path, uint64_t cases, flip_refused refused, co
     unsigned char *bytes = flips_read(path, &n);
     flips_count c = {0};
     size_t step = 1 + n * MASKS / cases;
-    if (step % MASKS == 0) step++; /* else all have one mask */
+    if (step % MASKS == 0) step++; /* otherwise all would have the same mask */
     for (size_t k = 0; k < n * MASKS; k += step, c.tried++) {
         const size_t at = k / MASKS;
         const unsigned char mask = MASK[k % MASKS];

@@ -64,14 +64,14 @@ static pixel pixel_of(const hp_box *b, int64_t i) {
                    b->lo[HP_AXIS_W] + (int)(i % w)};
 }
 
-/* Where an element is in a buffer of box `b`. */
+/* Index of an element in a buffer of box `b`. */
 static int64_t int_at(const hp_box *b, pixel p, int c) {
     const int64_t row = (int64_t)(p.n - b->lo[HP_AXIS_N]) * hp_box_len(b, HP_AXIS_H) + p.y - b->lo[HP_AXIS_H];
     return (row * hp_box_len(b, HP_AXIS_W) + p.x - b->lo[HP_AXIS_W]) * hp_box_len(b, HP_AXIS_C) + c -
            b->lo[HP_AXIS_C];
 }
 
-/* Its number in the whole tensor. */
+/* Index of an element in the whole tensor. */
 static int64_t int_element(const hp_tensor *t, pixel p, int c) {
     return (((int64_t)p.n * t->h + p.y) * t->w + p.x) * t->c + c;
 }
@@ -133,7 +133,7 @@ static seen *find_seen(integer_ranks *s, int role, int task, int layer, int k, i
     return *list = e;
 }
 
-/* Read again, or recomputed: it must be the same. True when it is new. */
+/* If it was read before, or recomputed, it must be equal. True if it is new. */
 static bool note_sum(integer_ranks *s, int role, int task, seen *e, int64_t sum) {
     if (e->known && e->sum != sum) int_wrong(s, role, task, "reads something else than before");
     if (e->known) return false;
@@ -145,7 +145,7 @@ static int64_t *sum_of(const integer_ranks *s, int64_t *sums, int tensor, int ro
     return &sums[(int64_t)tensor * s->p->micro + s->p->role[role].task[task].micro];
 }
 
-/* The buffer holds that tensor, as rank `by` computed it. */
+/* Checks that the buffer holds that tensor, as rank `by` computed it. */
 static void int_expect(integer_ranks *s, int role, int task, int tensor, int by, int32_t b) {
     if (b < 0) return;
     const hp_box *box = &int_buffer(s, role, b)->box;
@@ -170,7 +170,8 @@ static void int_read(integer_ranks *s, int role, int task, int layer, int k, int
     if (!s->by_rank) int_expect(s, role, task, tensor, role, b);
 }
 
-/* The gradient of what it read. (A layer in pieces reads the whole later, for its weights' gradient.) */
+/* A layer writes the gradient of what it read. A layer in pieces reads the whole later, for its
+ * weights' gradient. */
 static void int_answer(integer_ranks *s, int role, int task, int layer, int k, int tensor, int32_t b) {
     if (b < 0) return;
     int_fill(s, role, b, tensor, gradient_key(role, layer, k, s->p->role[role].task[task].micro));
@@ -180,7 +181,7 @@ static void int_answer(integer_ranks *s, int role, int task, int layer, int k, i
     if (e->known) *sum_of(s, s->ahead, tensor, role, task) += e->sum;
 }
 
-/* A layer is given the gradient of its output. */
+/* A layer receives the gradient of its output. */
 static void int_given(integer_ranks *s, int role, int task, int layer, int32_t b) {
     const int tensor = s->g->layer[layer].out;
     const int64_t sum =
@@ -251,7 +252,7 @@ static void int_task(integer_ranks *s, int role, int task) {
 
 /* --- running --- */
 
-/* The task a queue would start next, -1: none, or it waits for others. */
+/* The task that a queue would start next; -1: none, or it waits for others. */
 static int next_of(const integer_ranks *s, int role, int queue) {
     const hp_role *r = &s->p->role[role];
     const int at = s->head[role][queue];
@@ -273,7 +274,7 @@ static int queue_of(const hp_role *r, int kind, int peer, int channel) {
     return -1;
 }
 
-/* A send completes with its receive. */
+/* A send completes together with its receive. */
 static bool try_send(integer_ranks *s, int role, int queue, int task) {
     const hp_role *r = &s->p->role[role], *other = &s->p->role[r->queue[queue].peer];
     const int peer = r->queue[queue].peer,
@@ -329,7 +330,7 @@ static void list_queues(integer_ranks *s, int role) {
     memcpy(s->head[role], s->first[role], sizeof(int32_t) * (size_t)r->n_queue);
 }
 
-/* Memory starts as rubbish, so that nothing that was never written is read unnoticed. */
+/* Memory starts as garbage, so that reading what was never written is noticed. */
 static void fill_memory(integer_ranks *s, int role) {
     const hp_role *r = &s->p->role[role];
     int64_t end = 0;

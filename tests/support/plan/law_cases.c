@@ -1,4 +1,4 @@
-/* law_cases.c - over how many random draws a law is tried. */
+/* law_cases.c - how many random draws a law is tried on. */
 #include "tests/support/plan/law_cases.h"
 
 #include <stdio.h>

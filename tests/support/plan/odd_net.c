@@ -29,7 +29,7 @@ static hp_layer odd_window(dice *d, int x) {
     l.pad_w = roll(d, 0, l.kw / 2);
     l.dil_h = l.op == HP_CONV ? roll(d, 1, 2) : 1;
     l.dil_w = l.op == HP_CONV ? roll(d, 1, 2) : 1;
-    if (l.op == HP_CONV && coin(d)) { /* keeps the size: something to add up */
+    if (l.op == HP_CONV && coin(d)) { /* keeps the size, so that a sum is possible */
         l.kh = l.kw = 2 * roll(d, 0, 1) + 1;
         l.stride_h = l.stride_w = 1;
         l.pad_h = l.dil_h * (l.kh - 1) / 2;
@@ -47,7 +47,7 @@ static void odd_place(hp_graph *g, hp_layer l, hp_tensor y) {
     g->layer[g->n_layer++] = l;
 }
 
-/* False where the window does not fit, or the map grows too large. */
+/* False if the window does not fit, or the map grows too large. */
 static bool odd_append(hp_graph *g, dice *d, int unit) {
     hp_layer l = odd_window(d, g->n_tensor - 1);
     const hp_tensor *x = &g->tensor[g->n_tensor - 1];

@@ -1,5 +1,5 @@
 /* odd_net.h - random chains of windows that no sensible network has: gaps, dilation, more padding than
- * window, transposed windows that do not meet, incomplete pools; here and there a sum of two of a kind. */
+ * window, transposed windows that do not touch, incomplete pools; occasionally a sum of two equal shapes. */
 #ifndef HP_TESTS_ODD_NET_H
 #define HP_TESTS_ODD_NET_H
 
@@ -8,7 +8,7 @@
 
 hp_graph *odd_net(hp_arena *arena, uint64_t seed);
 
-/* One of either kind. */
+/* A network of either kind. */
 hp_graph *any_net(hp_arena *arena, uint64_t seed, int n_block);
 
 #endif

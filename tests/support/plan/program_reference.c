@@ -1,4 +1,4 @@
-/* program_reference.c - messages and collectives by their definitions, on numbers that know how exact they are. */
+/* program_reference.c - messages and collectives by their definitions, on numbers with error bounds. */
 #include "tests/support/plan/program_reference.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 static const number ANYTHING = {0, (double)INFINITY};
 
-/* Bits of a significand; 0: an integer. */
+/* Bits of the significand; 0: an integer. */
 static const int mantissa_bits[HP_DTYPES] = {[HP_F32] = 24, [HP_F64] = 53, [HP_BF16] = 8, [HP_F16] = 11};
 
 int64_t program_reference_elems(const hp_buffer *b) {
@@ -60,8 +60,8 @@ static number add_integers(number *const *in, int n, int64_t i, hp_dtype t, hp_r
     return (number){(double)of[how], 0};
 }
 
-/* Sums of whole numbers that the significand holds are exact. Else each of n - 1 additions and a division round to u
- * of the sum of the magnitudes at most, and in what is subnormal to half of the least number. */
+/* Sums of integers that fit into the significand are exact. Otherwise each of n - 1 additions and a division
+ * rounds by at most u times the sum of the magnitudes, and for subnormals by half of the smallest number. */
 static number add_reals(number *const *in, int n, int64_t i, hp_dtype t, hp_reduction how) {
     double sum = 0, magnitudes = 0, bounds = 0, least = (double)INFINITY, most = -(double)INFINITY, worst = 0;
     bool exact = true;
@@ -93,20 +93,20 @@ static number added(number *const *in, int n, int64_t i, hp_dtype t, hp_reductio
     return mantissa_bits[t] ? add_reals(in, n, i, t, how) : add_integers(in, n, i, t, how);
 }
 
-/* --- where things lie --- */
+/* --- layout --- */
 
 typedef struct call {
     hp_arena *arena;
     const hp_program *p;
-    const hp_task *t; /* of one of the members: all say the same */
+    const hp_task *t; /* task of one member: all have the same parameters */
     hp_collective_case c;
     const int64_t *part;
     hp_reduction reduction;
-    number **in;   /* per member: what it contributes */
-    number **data; /* per member: where the data begins */
+    number **in;   /* per member: its contribution */
+    number **data; /* per member: start of its data */
 } call;
 
-/* Elements that member `from` has for member `to`, or of any that belong to `to`. */
+/* Elements that member `from` has for member `to`, or that anybody has for `to`. */
 static int64_t part_of(const call *k, int from, int to) {
     if (k->c.what == HP_COLLECTIVE_ALL_TO_ALL)
         return k->part ? k->part[from * k->c.size + to] : k->t->count / k->c.size;
@@ -127,7 +127,7 @@ static const hp_collective_info *info_of(const call *k) {
 
 /* --- collectives --- */
 
-/* A copy: the data may be written before others have read it. */
+/* A copy, because the data may be written before others have read it. */
 static number *contribution(const call *k, int member, const number *source) {
     const hp_blocks_of begins = info_of(k)->begins;
     const int64_t own = begins == HP_BLOCKS_OWN ? begin_of(k, 0, member) : 0;
@@ -140,7 +140,7 @@ static number *contribution(const call *k, int member, const number *source) {
     return copy;
 }
 
-/* Of all but all-to-alls: the whole, of which members get what they are promised. */
+/* The whole, of which members get what they are promised; for all collectives except all-to-all. */
 static number *whole_of(const call *k) {
     number *whole = HP_NEW(k->arena, number, k->t->count + 1);
     for (int64_t i = 0; info_of(k)->adds && i < k->t->count; i++)

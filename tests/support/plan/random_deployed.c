@@ -1,4 +1,4 @@
-/* random_deployed.c - random networks with the operators that only inference has (resizing, products, scales, softmax, gates of a pooled vector, grouped transposed convolutions) and with tensors that are read twice, later again, or across the whole network. */
+/* random_deployed.c - random networks for inference; see random_deployed.h. */
 #include "tests/support/plan/random_deployed.h"
 #include "tests/support/plan/built/append_layers.h"
 
@@ -14,7 +14,7 @@ static int maybe_act(hp_builder *b, dice *d, int x, const char *name) {
     return roll(d, 0, 9) ? random_act(b, d, x, name) : x;
 }
 
-/* A gate per channel from the whole map. */
+/* A gate per channel, from the whole map. */
 static int block_squeeze(hp_builder *b, dice *d, int x) {
     const int c = tensor_of(b, x)->c;
     int y = hp_build_adaptpool(b, x, "squeeze", 1, 1);
@@ -66,7 +66,7 @@ static int block_transposed(hp_builder *b, dice *d, int x) {
     return append_conv_as(b, x, "up", groups * roll(d, 1, 3), &like);
 }
 
-/* Sums that no convolution takes over, of maps with and without a halo after them. */
+/* Sums that cannot be fused into a convolution, of maps with and without a halo after them. */
 static int block_pools(hp_builder *b, dice *d, int x) {
     const hp_window w = {3, 1, 1, 0, false};
     const int y = hp_build_maxpool(b, x, "max", w), z = hp_build_avgpool(b, coin(d) ? x : y, "avg", w);
@@ -74,14 +74,14 @@ static int block_pools(hp_builder *b, dice *d, int x) {
     return coin(d) ? maybe_act(b, d, sum, "act") : hp_build_add(b, sum, x, "again");
 }
 
-/* The same tensor twice. */
+/* Reads the same tensor twice. */
 static int block_twice(hp_builder *b, dice *d, int x) {
     const int y = coin(d) ? hp_build_conv(b, x, "a", roll(d, 1, 5), (hp_window){3, 1, 1, 1, true}) : x;
     if (tensor_of(b, y)->c > 12 || coin(d)) return hp_build_add(b, y, y, "double");
     return coin(d) ? hp_build_concat(b, y, y, "pair") : hp_build_mul(b, y, y, "square");
 }
 
-/* What is added to is read later again. */
+/* The addend is read again later. */
 static int block_again(hp_builder *b, dice *d, int x) {
     const int c = tensor_of(b, x)->c, k = coin(d) ? 3 : 1;
     int y = hp_build_add(b, hp_build_conv(b, x, "a", c, (hp_window){k, 1, k / 2, 1, true}), x, "first");
@@ -90,7 +90,7 @@ static int block_again(hp_builder *b, dice *d, int x) {
     return coin(d) ? hp_build_add(b, z, x, "again") : hp_build_concat(b, z, c < 8 ? x : y, "again");
 }
 
-/* Concatenations of concatenations, scaled: some are also read by what cannot read their parts. */
+/* Concatenations of concatenations, scaled; some are also read by layers that cannot read their parts. */
 static int block_dense(hp_builder *b, dice *d, int x) {
     static const char *const names[][4] = {{"n0", "r0", "c0", "cat0"},
                                            {"n1", "r1", "c1", "cat1"},
@@ -106,7 +106,7 @@ static int block_dense(hp_builder *b, dice *d, int x) {
     return coin(d) ? hp_build_act(b, hp_build_bn(b, x, "norm"), "relu", HP_ACT_RELU6) : x;
 }
 
-/* The image comes in once more. */
+/* Reads the image once more. */
 static int block_image(hp_builder *b, dice *d, int x) {
     const int h = tensor_of(b, x)->h, w = tensor_of(b, x)->w;
     int y = coin(d) ? hp_build_conv(b, 0, "image", roll(d, 1, 3), (hp_window){5, 1, 2, 1, true}) : 0;
@@ -136,7 +136,8 @@ static int random_infer_block(hp_builder *b, dice *d, int x) {
     return blocks[roll(d, 0, n - 1)](b, d, x);
 }
 
-/* A pooled vector and classes, or a map: of logits, resized, of probabilities, or whatever came last. */
+/* The end: a pooled vector and classes, or a map: of logits, resized, of probabilities, or
+ * whatever came last. */
 static void random_end(hp_builder *b, dice *d, int x) {
     const int end = roll(d, 0, 5);
     hp_build_unit(b);

@@ -1,19 +1,21 @@
-/* random_deployed.h - random networks with the operators that only inference has (resizing, products, scales,
- * softmax, gates of a pooled vector, grouped transposed convolutions) and with tensors that are read twice,
- * later again, or across the whole network; and random strategies for them, strips among them. */
+/* random_deployed.h - random networks with the operators that only inference has, and random strategies for
+ * them, including strips.
+ *
+ * The operators are resizing, products, scales, softmax, gates of a pooled vector, and grouped transposed
+ * convolutions. Some tensors are read twice, again later, or across the whole network. */
 #ifndef HP_TESTS_RANDOM_DEPLOYED_H
 #define HP_TESTS_RANDOM_DEPLOYED_H
 
 #include "networks/graph/deploy.h"
 #include "tests/support/plan/random_net.h"
 
-/* Of dense blocks alone, across units: operators that training has too. */
+/* Only dense blocks, across units: operators that training has as well. */
 hp_graph *random_dense_net(hp_arena *arena, uint64_t seed, int n_block);
 
-/* As random_net, of the blocks above. */
+/* As random_net, with the blocks above. */
 hp_graph *random_infer_net(hp_arena *arena, uint64_t seed, int n_block);
 
-/* Tiles, stages, replicas, strips, for a network in its precision; *batch is one that they take. */
+/* Tiles, stages, replicas, strips, for a network in its precision; *batch: one that the strategy accepts. */
 hp_strategy random_infer_strategy(dice *d, const hp_graph *g, int max_ranks, int64_t *batch);
 hp_graph *random_deployed(hp_arena *arena, const hp_graph *g, int prec);
 

@@ -13,9 +13,10 @@ int group_roll(group_dice *d, int low, int high);
 int group_add(hp_program *p, int all_replicas);
 void group_member(hp_program *p, int role);
 
-/* On exactly `size` ranks. Group 0 is the world; n_group more, some of the same members, some of one rank. */
+/* On exactly `size` ranks. Group 0 is the world; n_group others, some with equal members,
+ * some with one rank. */
 hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group);
-/* Queues of every role for the collectives of its groups, each group by one of the `backends`: bits. */
+/* Adds queues to every role for the collectives of its groups, each group by one of the `backends`: bits. */
 void group_queues(hp_arena *arena, group_dice *d, hp_program *p, uint32_t backends);
 int group_backend(const hp_program *p, int group);
 

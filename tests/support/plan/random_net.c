@@ -1,4 +1,5 @@
-/* random_net.c - random small networks with skips, branches, strides, pools and channel counts of every kind, and random strategies for them. */
+/* random_net.c - random small networks with skips, branches, strides, pools and channel counts of every kind,
+ * and random strategies for them. */
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/built/append_layers.h"
 
@@ -13,7 +14,7 @@ bool coin(dice *d) {
     return roll(d, 0, 1) == 1;
 }
 
-/* None that jumps: rounding alone would decide on which side of it a number lies. */
+/* Only continuous ones: at a jump, rounding alone would decide the side. */
 static const struct {
     hp_act act;
     double a, b;
@@ -128,7 +129,7 @@ hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block) {
     dice d = {seed, 0};
     hp_error err;
     hp_builder b = hp_builder_start(arena, "random", roll(&d, 7, 13), roll(&d, 7, 13), roll(&d, 2, 5), &err);
-    int x = 0; /* some begin with what could overwrite the image */
+    int x = 0; /* some start with layers that could overwrite the image */
     if (roll(&d, 0, 3) == 0) x = hp_build_bn(&b, x, "first");
     if (roll(&d, 0, 3) == 0) x = hp_build_act(&b, x, "second", HP_ACT_RELU);
     x = hp_build_conv(&b, x, "stem", roll(&d, 2, 8), (hp_window){3, 1, 1, 1, false});
@@ -163,7 +164,7 @@ hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block) {
 
 /* --- strategies --- */
 
-/* One in `n` draws, and only of an axis that is wanted. */
+/* True in one of `n` draws, and only for a wanted axis. */
 static bool draw_one_in(dice *d, int axes, int axis, int n) {
     return (axes & axis) && roll(d, 1, n) == 1;
 }
@@ -204,7 +205,7 @@ void draw_tiles(dice *d, int axes, hp_strategy *s) {
     if (axes & DRAW_BN) s->bn = roll(d, 0, 2);
 }
 
-/* Refused where there is nothing to share. */
+/* Strategies are refused if there is nothing to share. */
 static void draw_tokens(dice *d, int axes, hp_strategy *s) {
     if (draw_one_in(d, axes, DRAW_TOKENS, 3)) s->tp = roll(d, 2, 4);
     if (!draw_one_in(d, axes, DRAW_TOKENS, 3)) return;
@@ -270,7 +271,7 @@ hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_r
     }
 }
 
-/* `auto`, a back end, or one with an algorithm of its own where that traffic has such. */
+/* `auto`, a back end, or one with an algorithm of its own if that traffic has one. */
 static int32_t draw_choice(dice *d, hp_traffic traffic) {
     const int32_t b = roll(d, -1, HP_BACKENDS - 1);
     hp_algorithm a = HP_ALGORITHM_LIBRARY;

@@ -24,14 +24,15 @@ int random_block(hp_builder *b, dice *d, int x);
 /* To another size, up to 14 x 14. */
 int random_resize(hp_builder *b, dice *d, int x);
 
-/* What tiles must get right besides: rectangles, ceil mode, padding not counted, down and up again. */
+/* Other things that tiles must handle: rectangles, ceil mode, padding that does not count,
+ * down and up again. */
 int random_window(hp_builder *b, dice *d, int x);
 
-/* A network of n_block random blocks; every third or so also feeds a later unit by a long skip; one in three
- * ends in a map of logits. */
+/* A network of n_block random blocks. About every third also feeds a later unit by a long skip; one network
+ * in three ends in a map of logits. */
 hp_graph *random_net(hp_arena *arena, uint64_t seed, int n_block);
 
-/* Axes a random strategy may use besides replicas, stages, chunks, micro-batches, schedules up to
+/* Axes that a random strategy may use besides replicas, stages, chunks, micro-batches, schedules up to
  * interleaved, recomputation and cuts. */
 enum {
     DRAW_TILES = 1,
@@ -39,46 +40,46 @@ enum {
     DRAW_SHARED = 4, /* tail=shared */
     DRAW_GEMS = 8,
     DRAW_HALO = 16,
-    DRAW_BN = 32, /* bn=all and bn=local: other groups than one rank's */
+    DRAW_BN = 32, /* bn=all and bn=local: groups other than one rank's */
     DRAW_CP = 64,
     DRAW_ZB = 128,
     DRAW_CLIENTS = 256,
     DRAW_BRANCHES = 512,
     DRAW_OVERLAP = 1024,
     DRAW_ZERO = 2048,
-    DRAW_PROPORTIONS = 4096, /* of rows and columns */
+    DRAW_PROPORTIONS = 4096, /* unequal rows and columns */
     DRAW_SHARES = 8192,
     DRAW_TOKENS = 16384, /* tp and seq */
     DRAW_ALL = 32767,
-    DRAW_EXACT = DRAW_ALL - DRAW_BN - DRAW_SHARES /* all that equals one rank with the same groups */
+    DRAW_EXACT = DRAW_ALL - DRAW_BN - DRAW_SHARES /* everything that equals one rank with the same groups */
 };
 
-/* Shares `groups` out to replicas, passes and micro-batches; false where the roll does not divide them. */
+/* Divides `groups` among replicas, passes and micro-batches; false if the roll does not divide them. */
 bool draw_groups(dice *d, int axes, int groups, hp_strategy *s);
 void draw_schedule(dice *d, int axes, hp_strategy *s);
 
 /* Tiles from strips of five to squares of nine, the same or others in the next stage. */
 void draw_tiles(dice *d, int axes, hp_strategy *s);
-/* Tiles of unequal sizes, and replicas with unequal shares; these with bn=all unless axes has DRAW_BN: the batch of one
- * rank has groups of one size. */
+/* Tiles of unequal sizes, and replicas with unequal shares. The latter use bn=all unless axes has DRAW_BN,
+ * because one rank's batch has groups of one size. */
 void draw_proportions(dice *d, int axes, hp_strategy *s);
 void draw_cut(dice *d, const hp_graph *g, hp_strategy *s);
 
 /* A strategy with replicas * passes * micro-batches == groups, on at most max_ranks ranks, legal for the
- * batch hp_strategy_batch(&s, groups): `groups` itself where no micro-batch is sliced (axes without DRAW_LDP
- * and DRAW_SHARED). */
+ * batch hp_strategy_batch(&s, groups): `groups` itself if no micro-batch is sliced (axes without
+ * DRAW_LDP and DRAW_SHARED). */
 hp_strategy random_strategy_of(dice *d, const hp_graph *g, int groups, int max_ranks, int axes);
 
 /* Back ends: one for all, or one for each kind of traffic. */
 void draw_comm(dice *d, hp_strategy *s);
 
-/* Codecs: none, or one for each kind of messages, or for some. */
+/* Codecs: none, or one for each or some kinds of messages. */
 void draw_compress(dice *d, hp_strategy *s);
 
-/* The network as a random optimiser trains it, its gradients clipped or not. */
+/* The network as a random optimiser trains it, with gradients clipped or not. */
 hp_graph *random_optimizer(dice *d, hp_arena *arena, const hp_graph *g);
 
-/* The network as training in a random precision runs it; the strategy says in which. */
+/* The network as training in a random precision runs it; the strategy names the precision. */
 hp_graph *random_precision(dice *d, hp_arena *arena, const hp_graph *g, hp_strategy *s);
 
 #endif

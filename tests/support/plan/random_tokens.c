@@ -1,4 +1,5 @@
-/* random_tokens.c - random small transformers, and networks of gathers, reductions and group norms; see random_tokens.h. */
+/* random_tokens.c - random small transformers, and networks of gathers, reductions and group norms;
+ * see random_tokens.h. */
 #include "tests/support/plan/random_tokens.h"
 #include "tests/support/plan/built/append_layers.h"
 
@@ -35,7 +36,7 @@ static hp_heads draw_heads(dice *d, const hp_tensor *t) {
     return h;
 }
 
-/* One that ranks may share, or not. */
+/* A projection that ranks may share, or not. */
 typedef int project_fn(hp_builder *b, int x, const char *name, int out_c, bool bias);
 
 static int attended(hp_builder *b, dice *d, int x) {

@@ -62,7 +62,7 @@ static bool has_pack(const victim *v, const hp_task *t) {
     return t->op == HP_TASK_FWD && v->r->pack_forward[t->layer] >= 0;
 }
 
-/* Is every row of every tensor read? Strides and resizing may leave some out. */
+/* Is every row of every tensor read? Strides and resizing may skip some. */
 static bool reads_all(const hp_graph *g) {
     for (int l = 0; l < g->n_layer; l++)
         if (g->layer[l].op == HP_RESIZE || (g->layer[l].op != HP_CONVT && g->layer[l].stride_h > 1))
@@ -101,7 +101,7 @@ static bool rows_of_samples(victim *v) {
     return true;
 }
 
-/* The first row is left out, which every window over it reads. */
+/* Leaves out the first row, which every window over it reads. */
 static bool rows_missing(victim *v) {
     hp_task *t = pick_task(v, of_some_rows);
     if (!t || !reads_all(v->g)) return false;
@@ -124,7 +124,7 @@ static bool other_store(victim *v) {
     return true;
 }
 
-/* A buffer is said to be another tensor's, of the same shape. */
+/* A buffer claims to be another tensor's, of the same shape. */
 static bool other_tensor(victim *v) {
     const hp_task *t = pick_task(v, is_forward);
     hp_buffer *b = t ? first_buffer(v, t) : NULL;
@@ -230,7 +230,7 @@ static bool received_pack(victim *v) {
     return true;
 }
 
-/* --- what goes in and out --- */
+/* --- input and output --- */
 
 static bool missing_store(victim *v) {
     return drop(v->r, pick_task(v, is_store));
@@ -286,7 +286,8 @@ static bool is_used_after(const victim *v, const hp_task *t, int32_t id) {
     return false;
 }
 
-/* Adds over the original instead of its copy: no fault where nobody uses either, as of a layer without a reader. */
+/* Adds over the original instead of its copy. That is no fault if nothing uses either, as after a layer
+ * without a reader. */
 static bool overwritten_sum(victim *v) {
     const hp_task *t = pick_task(v, adds);
     if (!t) return false;

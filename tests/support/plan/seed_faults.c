@@ -106,7 +106,7 @@ bool drop(hp_role *r, const hp_task *t) {
     return true;
 }
 
-/* --- faults: each returns false where the program has no place for it --- */
+/* --- faults: each returns false if the program has no place for it --- */
 
 bool exchanged_tags(victim *v) {
     hp_task *a = pick_task(v, is_transfer);
@@ -159,7 +159,7 @@ static bool wrong_group(victim *v) {
     return true;
 }
 
-/* Another algorithm than the other roles of the group, one that does not exist, or none. */
+/* Uses another algorithm than the group's other roles, a nonexistent one, or none. */
 static bool wrong_algorithm(victim *v) {
     hp_task *t = pick_task(v, is_collective);
     if (!t) return false;
@@ -170,7 +170,7 @@ static bool wrong_algorithm(victim *v) {
     return true;
 }
 
-/* One member leaves a group, the last is another rank, or one is in it twice. */
+/* One member leaves a group, the last is another rank, or one appears twice. */
 static bool wrong_member(victim *v) {
     hp_group *g = &v->p->group[roll(&v->d, 0, v->p->n_group - 1)];
     int32_t *last = &v->p->member[g->first + g->n - 1];
@@ -199,7 +199,7 @@ bool swapped_messages(victim *v) {
     return false;
 }
 
-/* The box of a task's tensor lies one further along some axis. */
+/* Shifts the box of a task's tensor by one along some axis. */
 static bool shifted_box(victim *v) {
     const hp_task *t = pick_task(v, is_forward);
     if (!t) return false;
@@ -281,7 +281,7 @@ bool wrong_micro(victim *v) {
     return false;
 }
 
-/* All ranks forget the same collective: the `nth` of its group on each. */
+/* All ranks omit the same collective: the `nth` of its group on each. */
 static void forget(hp_program *p, int group, int nth) {
     for (int i = 0; i < p->n_role; i++) {
         hp_role *r = &p->role[i];
@@ -309,7 +309,7 @@ static bool missing_statistics(victim *v) {
     return forgotten(v, is_statistics_sum);
 }
 
-/* All ranks together, of all sums. */
+/* Changes all sums on all ranks together. */
 static bool each_sum(victim *v, int32_t call, hp_task_op op, hp_algorithm algorithm) {
     bool any = false;
     for (int r = 0; r < v->p->n_role; r++)
@@ -347,7 +347,7 @@ static bool wrong_classes(victim *v) {
     return true;
 }
 
-/* Beside the sums of its own classes alone. */
+/* Drops the task that sums a rank's own classes. */
 static bool missing_classes(victim *v) {
     hp_task *t = pick_task(v, is_maxsum);
     return t && drop(v->r, t);

@@ -1,5 +1,5 @@
-/* seed_faults.h - one fault in a copy of a program: what a lowering may get wrong, and what a file may say.
- */
+/* seed_faults.h - injects one fault into a copy of a program: what a lowering may get wrong, and what
+ * a file may contain. */
 #ifndef HP_TESTS_SEED_FAULTS_H
 #define HP_TESTS_SEED_FAULTS_H
 
@@ -10,7 +10,7 @@
 
 enum { FAULTS = 30 };
 
-/* A program to be damaged: the copy's arrays are its own. */
+/* A program to be damaged: the copy has its own arrays. */
 typedef struct victim {
     hp_arena *arena;
     const hp_graph *g;
@@ -24,7 +24,7 @@ hp_program *copy_program(hp_arena *arena, const hp_graph *g, const hp_program *f
 
 typedef bool task_filter(const victim *v, const hp_task *t);
 
-/* A random task of the role that the filter takes, from a random place on; NULL: none. */
+/* A random task of the role that the filter accepts, searched from a random start; NULL: none. */
 hp_task *pick_task(victim *v, task_filter *wanted);
 bool is_recv(const victim *v, const hp_task *t);
 bool is_forward(const victim *v, const hp_task *t);
@@ -41,7 +41,7 @@ bool wrong_channel(victim *v);
 /* Two messages of the same size carry each other's content. */
 bool swapped_messages(victim *v);
 
-/* A message's box is as large, but of another shape. */
+/* A message's box has the same size but another shape. */
 bool bent_box(victim *v);
 bool missing_copy(victim *v);
 
@@ -61,7 +61,7 @@ bool later_dependency(victim *v);
 
 struct fault {
     const char *name;
-    bool (*inject)(victim *v); /* false where the program has no place for it */
+    bool (*inject)(victim *v); /* false if the program has no place for it */
 };
 
 extern const struct fault faults[FAULTS];

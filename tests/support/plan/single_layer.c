@@ -38,7 +38,7 @@ static void draw_window(throws *d, hp_layer *l, bool dilates, bool pool) {
     l->count_include_pad = pool && draw(d, 0, 1);
 }
 
-/* Sometimes another number of windows than equal padding gives: fewer, or more padding after the map. */
+/* Sometimes another number of windows than equal padding gives: less, or more padding after the map. */
 static void draw_sizes(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     hp_tensor y;
@@ -82,7 +82,7 @@ static void draw_target(throws *d, single *s) { /* adaptpool; pad puts the image
     l->out_w = pad ? s->tensor[0].w + l->pad_w + draw(d, 0, 3) : draw(d, 1, 9);
 }
 
-/* A scale in sixteenths, and what becomes of n pixels. */
+/* A scale in sixteenths, and the size to which it brings n pixels. */
 static double draw_scale(throws *d, int n, int32_t *out) {
     const int sixteenths = draw(d, 16 / n + 1, 50);
     *out = n * sixteenths / 16;
@@ -99,7 +99,7 @@ static void draw_resize(throws *d, single *s) {
     l->cubic = draw(d, 0, 1) ? -0.75 : -0.5;
     l->inside = draw(d, 0, 1);
     if (draw(d, 0, 3) || l->corners == HP_CORNERS_ALIGN) return;
-    l->scale_h = draw_scale(d, s->tensor[0].h, &l->out_h); /* not what the sizes say */
+    l->scale_h = draw_scale(d, s->tensor[0].h, &l->out_h); /* not the ratio of the sizes */
     l->scale_w = draw_scale(d, s->tensor[0].w, &l->out_w);
 }
 
@@ -156,14 +156,14 @@ static void draw_prelu(throws *d, single *s) {
     s->layer[1].groups = draw(d, 0, 1);
 }
 
-/* Up to four summands, as of so many ranks that share the layer before it. */
+/* Up to four summands, as if that many ranks shared the layer before it. */
 static void draw_sum(throws *d, single *s) {
     s->layer[1].summands = draw(d, 1, 4);
     s->tensor[1].c = s->tensor[0].c;
     s->tensor[0].c *= s->layer[1].summands;
 }
 
-/* Blocks, borders, and any two steps over channels of which there are enough. */
+/* Blocks, borders, and any two steps over channels, of which there are enough. */
 static void draw_gather(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     const int h = s->tensor[0].h, w = s->tensor[0].w;
@@ -227,7 +227,7 @@ static draw_fn *const draws[HP_LAYER_OPS] = {[HP_CONV] = draw_conv,
                                              [HP_REDUCE] = draw_inputs,
                                              [HP_GROUPNORM] = draw_groupnorm};
 
-/* A deployed convolution may add a map like its output. */
+/* A deployed convolution may add a map of its output's shape. */
 static void draw_added(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     if ((l->op != HP_CONV && l->op != HP_CONVT) || draw(d, 0, 4)) return;

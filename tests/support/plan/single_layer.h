@@ -14,7 +14,7 @@ typedef struct throws {
 int draw(throws *d, int low, int high);
 int draw_of(throws *d, const int *list, int n);
 
-/* One layer: tensors 0 .. n_in-1 are what it reads, tensor n_in is what it makes. */
+/* One layer: tensors 0 .. n_in-1 are its inputs, tensor n_in is its output. */
 enum { MOST_IN = 3 };
 
 typedef struct single {
@@ -24,16 +24,16 @@ typedef struct single {
     int samples;
 } single;
 
-/* False where no window fits into the image. */
+/* False if no window fits into the image. */
 bool try_layer(throws *d, int op, single *s);
 single draw_layer(throws *d);
 void point_at_own(single *s);
 
-/* Strips, prime counts, more tiles than there are rows. */
+/* Strips, prime counts, more tiles than rows. */
 hp_layout draw_layout(throws *d); /* even */
 void draw_weights(throws *d, hp_layout *l);
 
-/* A box that a part may have of the layer's output: what it owns, or some of its pixels. */
+/* A box of the layer's output that a part may have: what it owns, or some of its pixels. */
 hp_box draw_output(throws *d, const single *s);
 const char *said(const single *s, uint64_t seed);
 

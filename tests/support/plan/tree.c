@@ -1,4 +1,4 @@
-/* tree.c - files below a folder of mkdtemp. */
+/* tree.c - files below a temporary folder of mkdtemp. */
 #define _GNU_SOURCE /* nftw */
 #include "tests/support/plan/tree.h"
 

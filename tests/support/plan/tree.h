@@ -3,7 +3,7 @@
 #define HP_TESTS_TREE_H
 
 typedef struct tree {
-    char root[64]; /* what to put before an absolute path */
+    char root[64]; /* prefix for absolute paths */
 } tree;
 
 /* cmocka fixtures: *state is a tree. */

@@ -1,4 +1,4 @@
-/* wild_strategy.c - keys drawn without regard for each other. */
+/* wild_strategy.c - keys drawn independently of each other. */
 #include "tests/support/plan/wild_strategy.h"
 
 hp_strategy wild_strategy(dice *d) {

@@ -1,4 +1,4 @@
-/* wild_strategy.h - whatever a user may type: most of it is illegal, in every way there is. */
+/* wild_strategy.h - anything that a user may type: most of it is illegal, in every possible way. */
 #ifndef HP_TESTS_WILD_STRATEGY_H
 #define HP_TESTS_WILD_STRATEGY_H
 

@@ -73,7 +73,7 @@ hp_program *gradient_ring_program(hp_arena *arena, const gradient_ring *r) {
     return p;
 }
 
-/* A device to a node: every message takes the network. */
+/* One device per node: every message takes the network. */
 hp_machine gradient_ring_machine(const gradient_ring *r) {
     return (hp_machine){.name = "ring",
                         .nodes = r->ranks,

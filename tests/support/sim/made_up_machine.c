@@ -1,4 +1,4 @@
-/* made_up_machine.c - a machine whose every shape class has a rate of its own. */
+/* made_up_machine.c - a machine on which every shape class has a rate of its own. */
 #include "tests/support/sim/made_up_machine.h"
 
 #include "plan/lower/lower_placement.h"
@@ -30,14 +30,14 @@ bool near(double have, double want, double relative) {
     return fabs(have - want) <= relative * fabs(want);
 }
 
-/* Do all that a message or a collective is between run on one node? */
+/* Do all participants of a message or a collective run on one node? */
 static bool stays(const hp_program *p, const hp_machine *m, int rank, const hp_queue *q) {
     if (q->kind == HP_QUEUE_COLL) return hp_group_per_node(p, m, q->peer, 0) == hp_group_size(p, q->peer);
     return hp_rank_node(p, m, rank) == hp_rank_node(p, m, rank - rank % p->n_role + q->peer);
 }
 
-/* A made-up machine: each shape class has its own rate and overhead; between nodes its links give nine tenths of what
- * their data sheet says, after 20 us. */
+/* A made-up machine: each shape class has its own rate and overhead. Links between nodes reach nine tenths of
+ * their data sheet's rate, after 20 us. */
 static double true_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     const hp_machine *m = self;
     const hp_role *r = &p->role[rank % p->n_role];
@@ -75,7 +75,7 @@ hp_plan make_plan(hp_arena *arena, const hp_machine *m, hp_mode mode, const char
     return plan;
 }
 
-/* The slowdown of each step: a run's own, and one that changes slowly (AR(1)). */
+/* Slowdown of each step: one per run, and one that changes slowly (AR(1)). */
 static double *slowdowns(hp_arena *arena, const drifting *d) {
     enum { OF_RUN = 1, OF_STEP };
     const double present = d->availability > 0 ? d->availability : 1;

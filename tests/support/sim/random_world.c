@@ -1,4 +1,4 @@
-/* random_world.c - the draws; what a run takes. */
+/* random_world.c - random programs, and the durations of their tasks. */
 #include "tests/support/sim/random_world.h"
 
 #include "base/rng.h"

@@ -6,7 +6,7 @@
 #include "sim/interp.h"
 #include "tests/support/plan/random_net.h"
 
-/* `nodes` nodes of `per_node` devices; cpu: communication is work of the cores. */
+/* `nodes` nodes of `per_node` devices; cpu: communication uses the cores. */
 hp_machine test_machine(int nodes, int per_node, bool cpu);
 
 hp_program *lower_training(hp_arena *arena, const hp_graph *g, const hp_strategy *s, int64_t batch,
@@ -15,8 +15,8 @@ hp_program *lower_training(hp_arena *arena, const hp_graph *g, const hp_strategy
 int64_t makespan_ns(hp_arena *arena, const hp_program *p, const hp_graph *g, const hp_machine *m,
                     const hp_sim_costs *costs, bool fold);
 
-/* Costs that depend on the task alone, so that replicas are alike: compute up to 50 us, messages by size; self: the
- * seed. */
+/* Costs that depend only on the task, so that replicas are alike: compute up to 50 us, messages by
+ * size; self: the seed. */
 double random_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
 
 typedef struct world {
@@ -25,10 +25,10 @@ typedef struct world {
     hp_program *p;
     hp_strategy s;
     uint64_t seed;
-    hp_sim_costs costs; /* left to the test */
+    hp_sim_costs costs; /* set by the test */
 } world;
 
-/* A random network by a random strategy of any kind, up to 24 ranks. */
+/* A random network with a random strategy of any kind, on up to 24 ranks. */
 world random_world(uint64_t seed);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct world {
 } world;
 
 world make_world(const char *machine, const char *net, int image, int64_t batch);
-/* Rows of a cost table, before the shipped ones. */
+/* Adds rows of a cost table, before the shipped ones. */
 void world_use_rows(world *w, const char *rows);
 hp_space space_of(const world *w, int devices);
 hp_search_result search(world *w, int devices, int top);

@@ -1,7 +1,7 @@
-/* standin_child.c - laws of the stand-in for a GPU are tried in processes of their own. */
+/* standin_child.c - tries laws of the stand-in for a GPU in separate processes. */
 #include "tests/support/standin/standin_child.h"
 
-/* A test's handlers would have it go on. */
+/* Resets the test's handlers, which would let it go on after a fault. */
 static void child_begin(bool quiet) {
     const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL);

@@ -1,5 +1,5 @@
-/* standin_child.h - laws of the stand-in for a GPU are tried in processes of their own: what it is told by
- * the environment it reads once, and some of them end the process. */
+/* standin_child.h - tries laws of the stand-in for a GPU in separate processes: it reads its environment only
+ * once, and some laws end the process. */
 #ifndef HP_TESTS_STANDIN_CHILD_H
 #define HP_TESTS_STANDIN_CHILD_H
 
@@ -22,10 +22,10 @@
 
 #define CUDA(call) CHECK((call) == cudaSuccess)
 
-/* Is what the child does all right? `name`, `value`: of the environment, or NULL. */
+/* Does the child succeed? `name`, `value`: a variable for its environment, or NULL. */
 bool child_law(void (*law)(void), const char *name, const char *value, bool quiet);
 
-/* With several seeds: delays, and the order of threads. */
+/* Tries several seeds: of delays, and of the order of threads. */
 int children_failed(void (*law)(void), int seeds);
 cudaStream_t new_stream(void);
 cudaEvent_t new_event(void);

@@ -1,9 +1,8 @@
-/* trace_fixture.h - runs with known durations, written row by row: the oracle of the trace tests is this
- * file's layout.
+/* trace_fixture.h - runs with known durations, written row by row: this layout is the oracle
+ * of the trace tests.
  *
- * Two roles with the same seven tasks. The compute tasks of a rank follow each other without gaps from the
- * start of the iteration; send, recv and all-reduce start with it and overlap them. Iterations are one second
- * apart. */
+ * Two roles with the same seven tasks. The compute tasks of a rank are contiguous from the start of the
+ * iteration; send, recv and all-reduce start with it and overlap them. Iterations are one second apart. */
 #ifndef HP_TESTS_TRACE_FIXTURE_H
 #define HP_TESTS_TRACE_FIXTURE_H
 
@@ -38,7 +37,7 @@ typedef struct fixture_run {
 
 void fixture_ok(hp_status status, const hp_error *err);
 
-/* Equal up to a relative 1e-9: sums in another order. */
+/* Equal up to a relative 1e-9, for sums in another order. */
 void fixture_near(double have, double want);
 void fixture_path(char *out, size_t n, const char *name);
 int64_t fixture_add(hp_db *db, const fixture_run *r);

@@ -1,4 +1,4 @@
-/* words.c - calls the command line in a fork, reads what it wrote, and compares that with patterns. */
+/* words.c - calls the command line in a fork, reads its output, and compares that with patterns. */
 #define _GNU_SOURCE /* vasprintf */
 #include "tests/support/words/words.h"
 
@@ -25,7 +25,7 @@ int words_open(void **state) {
         return -1;
     }
     char path[sizeof w->scratch + sizeof "/cache"];
-    snprintf(path, sizeof path, "%s/cache", w->scratch); /* no calibration of the machine's user */
+    snprintf(path, sizeof path, "%s/cache", w->scratch); /* ignores the user's calibration of this machine */
     setenv("XDG_CACHE_HOME", path, 1);
     snprintf(path, sizeof path, "%s/state", w->scratch); /* nor their history */
     setenv("XDG_STATE_HOME", path, 1);
@@ -85,8 +85,8 @@ static int split(char *text, char **word) {
     return n;
 }
 
-/* The last function at exit, of argp's exit as well. What comes after it in a process is the test's: its leak check, whose result
- * would replace the exit code. Memory errors are seen before. */
+/* The last function at exit, even after argp's exit. What would follow belongs to the test: its leak check,
+ * whose result would replace the exit code. Memory errors are detected before that. */
 static void leave(int status, void *unused) {
     (void)unused;
     fflush(NULL);
@@ -113,11 +113,11 @@ static char *read_all(FILE *f) {
     return text;
 }
 
-/* Forks and waits; false if it could not be done. */
+/* Forks and waits; false if that failed. */
 static bool run(words *w) {
     FILE *out = tmpfile(), *err = tmpfile();
     int status = 0;
-    fflush(NULL); /* or it would write what the test has buffered */
+    fflush(NULL); /* otherwise the child would write what the test has buffered */
     const pid_t child = out && err ? fork() : -1;
     if (!child) be_hplan(w->command, w->stdout_fd ? w->stdout_fd : fileno(out), fileno(err));
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -153,7 +153,7 @@ void words_call(words *w, const char *file, int line, int status, const char *fo
     if ((w->status == status || (status == ANY_STATUS && w->status < 128)) && !complaint) return;
     if (complaint) print_error("%s\n", w->err);
     describe(w, file, line);
-    print_error("expected exit %d\n", status); /* or one without a complaint of a sanitizer */
+    print_error("expected exit %d\n", status); /* or one without a sanitizer's report */
     _fail(file, line);
 }
 

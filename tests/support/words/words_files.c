@@ -1,4 +1,4 @@
-/* words_files.c - files that a test of the command line makes and compares. */
+/* words_files.c - files that a test of the command line creates and compares. */
 #define _GNU_SOURCE /* vasprintf */
 #include "tests/support/words/words.h"
 

@@ -1,4 +1,5 @@
-/* late_comm.c - a communicator whose messages by HP_BACKEND_NCCL are the late device's work, played over any other. */
+/* late_comm.c - a communicator whose messages by HP_BACKEND_NCCL are work of the late device,
+ * built on any other. */
 #include "tests/support/exec/late/late_comm.h"
 
 enum { LATE_TAG = 1 << 23 }; /* no channel's */
@@ -25,7 +26,7 @@ static hp_status late_test_all(late_group *g, int *handle, int *left) {
     return s;
 }
 
-/* As a kernel of messages does: holds its stream until all the other sides are there. */
+/* Like a kernel of messages, holds its stream until all peers have arrived. */
 static void late_do_group(void *self) {
     late_group *g = self;
     int handle[g->n], left = g->n;
@@ -78,7 +79,7 @@ static void late_keep(late_comm *c, const hp_comm_op *op) {
     g->op[g->n] = *op;
     g->op[g->n].data = late_real(op->data);
     if (op->kind != HP_COMM_COLLECTIVE)
-        g->op[g->n].tag = LATE_TAG; /* a pair's messages match by order alone */
+        g->op[g->n].tag = LATE_TAG; /* a pair's messages match only by order */
     g->op[g->n++].order = NULL;
 }
 

@@ -1,9 +1,9 @@
-/* late_device.c - a device whose work is done later, played by threads over any other device. */
+/* late_device.c - a device that works asynchronously, simulated by threads on top of any other device. */
 #include "tests/support/exec/late/late_device.h"
 
 _Atomic int64_t late_given; /* tasks by themselves */
 
-static const hp_device_ops *late_inner; /* whose tasks are run; set before the ranks start */
+static const hp_device_ops *late_inner; /* device that runs the tasks; set before the ranks start */
 
 typedef struct late_task {
     late_rank *rank;

@@ -1,5 +1,5 @@
-/* late_device.h - a device whose work is done later, played by threads over any other device. What holds here
- * holds for the executor's side of every device with streams. */
+/* late_device.h - a device that works asynchronously, simulated by threads on top of any other device. What
+ * holds here holds for the executor's side of every device with streams. */
 #ifndef HP_TESTS_LATE_DEVICE_H
 #define HP_TESTS_LATE_DEVICE_H
 
@@ -8,7 +8,7 @@
 extern _Atomic int64_t late_given; /* tasks by themselves */
 ;
 
-/* The device that runs `inner`'s tasks later. One at a time in a process. */
+/* A device that runs `inner`'s tasks asynchronously. Only one per process at a time. */
 hp_device_ops late_device(const hp_device_ops *inner, uint64_t seed);
 
 #endif

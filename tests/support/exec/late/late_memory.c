@@ -1,7 +1,7 @@
-/* late_memory.c - memory of a device whose work is done later. */
+/* late_memory.c - memory of a device that works asynchronously. */
 #include "tests/support/exec/late/late_memory.h"
 
-_Atomic int64_t late_relaunched; /* captured tasks, each time they are given */
+_Atomic int64_t late_relaunched; /* number of captured tasks launched */
 
 uint64_t late_seed; /* set before the ranks start */
 
@@ -137,7 +137,7 @@ static void late_do_copy(void *self) {
     if (c->bytes && c->wrong) ((unsigned char *)c->to)[c->bytes / 2] ^= 1;
 }
 
-atomic_int late_straight, late_by_host, late_opened; /* copies and openings so far */
+atomic_int late_straight, late_by_host, late_opened; /* number of copies and openings so far */
 
 static hp_status late_copy_give(const hp_memory *m, hp_stream stream, void *to, const void *from,
                                 int64_t bytes, const hp_order *order, hp_error *err) {

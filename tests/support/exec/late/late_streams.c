@@ -1,4 +1,4 @@
-/* late_streams.c - work done later. */
+/* late_streams.c - asynchronous work. */
 #include "tests/support/exec/late/late_streams.h"
 
 _Thread_local late_rank *late_me;

@@ -1,5 +1,5 @@
-/* late_streams.h - work done later: threads that play a device's streams, each in its order, events between
- * them, random delays. */
+/* late_streams.h - asynchronous work: threads that simulate a device's streams, each in its order, with
+ * events between them and random delays. */
 #ifndef HP_TESTS_LATE_STREAMS_H
 #define HP_TESTS_LATE_STREAMS_H
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct hp_event {
-    int64_t recorded, query; /* how often it was given to a stream, and reached there */
+    int64_t recorded, query; /* times it was recorded: submitted to a stream, and reached by it */
     struct timespec at;
 };
 
@@ -24,11 +24,11 @@ typedef struct late_wait {
 
 typedef struct late_item {
     struct late_item *next;
-    bool kept; /* self is a capture's */
+    bool kept; /* self belongs to a capture */
     int n_wait;
     late_wait *wait;
     hp_event *done;
-    int64_t count; /* of done */
+    int64_t count; /* number of completions */
     void (*work)(void *self);
     void *self;
 } late_item;
@@ -42,23 +42,23 @@ typedef struct late_stream {
     bool busy;
 } late_stream;
 
-typedef struct late_peer { /* whose memory was opened */
+typedef struct late_peer { /* a peer whose memory was opened */
     struct late_rank *rank;
     bool wrong; /* reads other bytes */
 } late_peer;
 
-typedef struct late_rank { /* what a process is to a real device; one per thread that plays a rank */
+typedef struct late_rank { /* corresponds to a process of a real device; one per thread that runs a rank */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     late_stream *stream;
     bool quit;
-    unsigned char *fake, *real; /* the arena, as the host knows it and as it is */
+    unsigned char *fake, *real; /* the arena's address for the host, and its real one */
     size_t bytes;
     int n_peer;
     late_peer *peer;
     uint64_t seed, draws;
     hp_status failed;
-    hp_step step;         /* as the compute stream has it */
+    hp_step step;         /* as seen by the compute stream */
     hp_captured *capture; /* under way */
 } late_rank;
 
@@ -77,7 +77,7 @@ late_item *late_item_of(const hp_order *order, void (*work)(void *), void *self)
 void late_put_item(late_stream *s, late_item *item);
 void late_give(late_stream *s, const hp_order *order, void (*work)(void *), void *self);
 
-/* Until the compute stream has nothing to do. */
+/* Waits until the compute stream is idle. */
 void late_drain(void);
 
 #endif
