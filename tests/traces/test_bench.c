@@ -1,5 +1,5 @@
 /* test_bench.c - figures of serving: percentiles mean what they say, confidence holds as often as promised,
- * the numbers MLPerf publishes, and series that survive SQLite. */
+ * the numbers that MLPerf publishes, and series that survive SQLite. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/trace_bench.h"
@@ -17,7 +17,7 @@ static void fill_sorted(double *v, int n, uint64_t seed) {
     }
 }
 
-/* More than the share lies at or below the percentile, no more than the share below it. */
+/* More than the share lies at or below the percentile, at most the share below it. */
 static void percentile_parts_the_sample(void **state) {
     (void)state;
     static const int shares[] = {0, 500, 900, 990, 999};
@@ -37,7 +37,7 @@ static void percentile_parts_the_sample(void **state) {
     }
 }
 
-/* LoadGen takes element 90 and 99, from 0, of 100. */
+/* LoadGen takes elements 90 and 99, counted from 0, of 100. */
 static void percentiles_of_one_to_a_hundred(void **state) {
     (void)state;
     double v[100];
@@ -47,7 +47,7 @@ static void percentiles_of_one_to_a_hundred(void **state) {
     assert_true(hp_serving_percentile(v, 100, 990) == 100);
 }
 
-/* The rules ask for 64 queries for the 90th and 662 for the 99th percentile. */
+/* The rules ask for 64 queries for the 90th percentile and 662 for the 99th. */
 static void fewest_queries_are_the_published_ones(void **state) {
     (void)state;
     double v[64];
@@ -58,7 +58,7 @@ static void fewest_queries_are_the_published_ones(void **state) {
     assert_true(hp_serving_early_stop(v, 64, 900) == v[63]);
 }
 
-/* The bound lies below the true percentile in one of a hundred experiments, or fewer. */
+/* The bound lies below the true percentile in at most one of a hundred experiments. */
 static void early_stopping_holds_with_99_percent_confidence(void **state) {
     (void)state;
     enum { TRIALS = 3000 };
@@ -83,8 +83,7 @@ static void more_queries_bring_the_bound_nearer(void **state) {
     double *v = malloc(N * sizeof *v);
     for (int i = 0; i < N; i++) v[i] = (i + 0.5) / N;
     const double bound = hp_serving_early_stop(v, N, 900);
-    const double sigma =
-        sqrt(0.9 * 0.1 / N); /* of the share above, which is nearly normal: 2.326 sigma is 99% */
+    const double sigma = sqrt(0.9 * 0.1 / N); /* the share above is nearly normal: 2.326 sigma is 99% */
     assert_true(fabs(bound - (0.9 + 2.326 * sigma)) < 0.1 * sigma);
     free(v);
 }

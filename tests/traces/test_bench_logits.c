@@ -1,4 +1,4 @@
-/* test_bench_logits.c - arrays of logits: .npy files byte by byte as NEP 1 lays them out, hostile ones, and
+/* test_bench_logits.c - arrays of logits: .npy files byte by byte as NEP 1 defines them, hostile files, and
  * the figures that compare two networks. */
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/logits.h"
@@ -11,7 +11,8 @@ typedef struct file {
     size_t n;
 } file;
 
-/* Magic, version, length, dictionary padded with blanks to a multiple of 64 and ended by a newline, data. */
+/* Magic, version, length, the dictionary padded with blanks to a multiple of 64 and ended
+ * by a newline, data. */
 static file make_file(int version, const char *dictionary, const void *data, size_t size) {
     file f = {.n = 8};
     const size_t wide = version == 1 ? 2 : 4, start = 8 + wide, text = strlen(dictionary);
@@ -131,7 +132,8 @@ static void other_arrays_are_rejected(void **state) {
         if (read_text(bad[i], x, sizeof x) != HP_EDATA) fail_msg("accepted: %s", bad[i]);
 }
 
-/* Every bit of every byte, and every length: the array as it was but for its values, or an error. */
+/* Every bit of every byte, and every length: the result is the array with its shape, perhaps with other
+ * values, or an error. */
 static void damaged_files_are_rejected_or_keep_their_shape(void **state) {
     (void)state;
     const float x[] = {1, 2, 3, 4, 5, 6};
@@ -186,11 +188,11 @@ static void top1_counts_rows_with_labels(void **state) {
 static void agreement_is_the_share_of_equal_answers(void **state) {
     (void)state;
     const float x[] = {0, 1, 1, 0, 5, 4, NAN, 1}, y[] = {7, 8, 3, 9, 1, 0, NAN, 1};
-    assert_true(hp_logits_agreement(x, y, 4, 2) == 0.5); /* two NaN rows have no answer to agree on */
+    assert_true(hp_logits_agreement(x, y, 4, 2) == 0.5); /* two NaN rows have no class to agree on */
     assert_true(hp_logits_agreement(x, x, 3, 2) == 1);
 }
 
-/* Noise of a tenth of every value is 20 dB, of a half 6.02 dB; both scale together. */
+/* Noise of a tenth of every value is 20 dB, of a half 6.02 dB; scaling both changes nothing. */
 static void sqnr_has_its_closed_form(void **state) {
     (void)state;
     float x[64], tenth[64], half[64], large[64], larger[64];

@@ -1,5 +1,5 @@
-/* test_bits.c - the first difference between two runs is where one was made: in which step, loss or weights, of which
- * part and rank. */
+/* test_bits.c - the first difference between two runs is found where it was made: which step, loss or
+ * weights, which part and rank. */
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/bits.h"
 
@@ -7,7 +7,7 @@ enum { RANKS = 3, STEPS = 5, PARTS = 4 };
 
 static char path_a[256], path_b[256];
 
-typedef struct change { /* of the second run; iter -1: none */
+typedef struct change { /* a change to the second run; iter -1: none */
     int32_t iter, rank, part;
     bool loss;
 } change;
@@ -21,7 +21,8 @@ static uint64_t hash_of(int iter, int rank, int part) {
     return UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(1 + part + 10 * rank + 100 * iter);
 }
 
-/* Steps first .. STEPS. From the change on everything differs, as in a run. Step 1 has a loss that is no number. */
+/* Steps first .. STEPS. From the change on everything differs, as in a real run. The
+ * loss of step 1 is NaN. */
 static void write_run(const char *path, int first, const change *c) {
     hp_error err = {0};
     hp_db db;

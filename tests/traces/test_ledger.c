@@ -1,5 +1,5 @@
-/* test_ledger.c - a history loses no run, whoever appends at the same time; its figures are those of a hand
- * calculation, and what is damaged is said. */
+/* test_ledger.c - a history loses no run, whoever appends concurrently; its figures equal a hand calculation,
+ * and damage is reported. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/ledger.h"
@@ -76,7 +76,7 @@ static void what_is_appended_is_read(void **state) {
     hp_arena_free(arena);
 }
 
-/* A row that no run can have is refused when it is written. */
+/* A row that no run can produce is refused when it is written. */
 static void impossible_rows_are_refused(void **state) {
     (void)state;
     hp_error err = {0};
@@ -110,7 +110,7 @@ static int append_all(int process) {
     return 0;
 }
 
-/* The file does not exist when they begin: they also make it. */
+/* The file does not exist at first: the processes also create it. */
 static void processes_that_append_together_lose_nothing(void **state) {
     (void)state;
     hp_error err = {0};
@@ -183,7 +183,7 @@ static void other_files_are_refused_and_left_alone(void **state) {
     refused("format 7");
 }
 
-/* A byte in a page of rows: reading says so. */
+/* A damaged byte in a page of rows: reading reports it. */
 static void damage_is_said(void **state) {
     (void)state;
     hp_error err = {0};
@@ -208,7 +208,7 @@ static void a_place_that_cannot_be_written_is_an_error(void **state) {
     hp_ledger_entry good = entry_of(1, 1);
     char below[300];
     write_bytes("x", 1, 0);
-    snprintf(below, sizeof below, "%s/hplan/history.db", path); /* a file where a folder has to be */
+    snprintf(below, sizeof below, "%s/hplan/history.db", path); /* a file where a folder must be */
     assert_int_equal(hp_ledger_append(below, &good, &err), HP_ECREATE);
     assert_non_null(strstr(err.text, below));
 }
@@ -219,12 +219,12 @@ static void the_path_follows_the_environment(void **state) {
     setenv("HOME", "/h", 1);
     setenv("XDG_STATE_HOME", "/s", 1);
     assert_string_equal(hp_ledger_path(out, sizeof out), "/s/hplan/history.db");
-    setenv("XDG_STATE_HOME", "relative", 1); /* to be ignored: XDG base directory specification 0.8 */
+    setenv("XDG_STATE_HOME", "relative", 1); /* must be ignored: XDG base directory specification 0.8 */
     assert_string_equal(hp_ledger_path(out, sizeof out), "/h/.local/state/hplan/history.db");
     unsetenv("XDG_STATE_HOME");
     assert_string_equal(hp_ledger_path(out, sizeof out), "/h/.local/state/hplan/history.db");
     unsetenv("HOME");
-    const struct passwd *user = getpwuid(geteuid()); /* not /tmp, where anybody writes */
+    const struct passwd *user = getpwuid(geteuid()); /* not /tmp, to which anybody can write */
     char want[300];
     snprintf(want, sizeof want, "%s/.local/state/hplan/history.db", user ? user->pw_dir : "");
     assert_string_equal(hp_ledger_path(out, sizeof out), want);
@@ -237,13 +237,13 @@ static void the_path_follows_the_environment(void **state) {
 
 /* --- figures --- */
 
-/* Predicted 1.00 s each time. Errors of 1/0.8, 1, 1/1.25 and 1/2: 25 %, 0, 20 % and 50 %; their median is 22.5 %. Two of
- * the three intervals hold. */
+/* Predicted 1.00 s each time. Errors for 1/0.8, 1, 1/1.25 and 1/2: 25 %, 0, 20 % and 50 %; their median is
+ * 22.5 %. Two of the three intervals contain the measurement. */
 static void figures_are_those_of_a_hand_calculation(void **state) {
     (void)state;
     hp_ledger_entry e[] = {entry_of(1, 0.8), entry_of(1, 1), entry_of(1, 1.25), entry_of(1, 2)};
     const double a = log(1.25), b = log(2);
-    e[0].low_s = 0.8, e[0].high_s = 1.2; /* the end belongs to it */
+    e[0].low_s = 0.8, e[0].high_s = 1.2; /* the end belongs to the interval */
     e[1].low_s = 0.9, e[1].high_s = 1.1;
     e[3].low_s = 0.9, e[3].high_s = 1.5;
     hp_ledger_figures f = hp_ledger_sum(e, 4, NULL, false);
@@ -259,7 +259,7 @@ static void figures_are_those_of_a_hand_calculation(void **state) {
     near_to(f.median_error, 0.375);
     near_to(f.covered, 0.5);
     f = hp_ledger_sum(e, 4, NULL, true);
-    assert_true(f.n == 0 && isnan(f.median_error) && isnan(f.covered)); /* the speed is not known of any */
+    assert_true(f.n == 0 && isnan(f.median_error) && isnan(f.covered)); /* no run's speed is known */
     e[3].equal_speed_s = 1.25;
     f = hp_ledger_sum(e, 4, NULL, true);
     assert_int_equal(f.n, 1);
@@ -267,8 +267,9 @@ static void figures_are_those_of_a_hand_calculation(void **state) {
     near_to(f.covered, 1);
 }
 
-/* With log-normal errors of standard deviation s, intervals exp(-+ 1.645 s) hold 90 % of the runs, rms_log is s, and the
- * median of |ln| is 0.6745 s. Tolerances: four standard deviations of the estimates from 4000 runs. */
+/* With log-normal errors of standard deviation s, intervals exp(-+ 1.645 s) contain 90 % of the
+ * runs, rms_log is s, and the median of |ln| is 0.6745 s. Tolerances: four standard deviations of
+ * estimates from 4000 runs. */
 static void coverage_of_known_errors(void **state) {
     (void)state;
     enum { RUNS = 4000 };
@@ -290,7 +291,7 @@ static void only_this_processor_s_own_runs_compare(void **state) {
     hp_ledger_entry e = entry_of(1, 1);
     assert_true(hp_ledger_comparable(&e, "P"));
     assert_false(hp_ledger_comparable(&e, "Q"));
-    e.cost_processor = ""; /* nothing of this machine was measured for it */
+    e.cost_processor = ""; /* its table was not measured on this machine */
     assert_false(hp_ledger_comparable(&e, "P"));
     e.cost_processor = "Q";
     assert_false(hp_ledger_comparable(&e, "P"));

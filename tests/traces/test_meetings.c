@@ -1,4 +1,4 @@
-/* test_meetings.c - which tasks meet, and until when the early ones wait. */
+/* test_meetings.c - which tasks meet, and how long the early ones wait. */
 #include "tests/support/traces/trace_fixture.h"
 #include "plan/lower/lower.h"
 #include "traces/meetings.h"
@@ -24,7 +24,8 @@ typedef struct tally {
     bool world;
 } tally;
 
-/* A message has two ends of one size; a collective has a call of every role of its group; compute meets nobody. */
+/* A message has two ends of equal size; a collective has a call of every role of its group;
+ * compute meets nothing. */
 static void ends_and_calls_meet(void **state) {
     (void)state;
     static const char *const strategies[] = {"dp=4",
@@ -72,7 +73,8 @@ static int64_t ms(const void *self, int rank, int task, int iter) {
     return fixture_tasks[task].compute ? 1000000 : 9000000;
 }
 
-/* Role 0's send (task 4) and role 1's recv (task 5) are a message; the all-reduces (6) are one of the world. */
+/* Role 0's send (task 4) and role 1's recv (task 5) are a message; the all-reduces (6) are one
+ * collective of the world. */
 static void the_early_wait_for_the_late(void **state) {
     (void)state;
     static const char *const changes[] = {

@@ -47,7 +47,7 @@ static void newest_capacity_spans_are_read_in_order(void **state) {
     }
 }
 
-/* Until the child has written: the file is there with a span in it. False: it has ended. */
+/* Waits until the child has written: the file exists with a span in it. False: the child has ended. */
 static bool await_span(pid_t child) {
     hp_ring_data d = {0};
     bool written = false;
@@ -59,7 +59,8 @@ static bool await_span(pid_t child) {
     return written;
 }
 
-/* A child writes as fast as it can and is killed, every fourth time at once: what is read is a gapless run of the sequence. */
+/* A child writes as fast as it can and is killed, every fourth time at once: what is read is a run of the
+ * sequence without gaps. */
 static void killed_writer_leaves_whole_spans(void **state) {
     (void)state;
     hp_error err = {0};
@@ -112,7 +113,8 @@ static void every_truncation_is_rejected(void **state) {
     }
 }
 
-/* Any single corrupted byte: rejected, or read as some ring within its capacity; never a crash. */
+/* Any single corrupted byte: the ring is rejected, or read as some ring within its
+ * capacity; never a crash. */
 static void every_flipped_byte_is_survived(void **state) {
     (void)state;
     write_small_ring();
@@ -138,7 +140,7 @@ static void every_flipped_byte_is_survived(void **state) {
     close(fd);
 }
 
-/* A file-size limit stands for a full disk: both are found when the file is reserved. */
+/* A file-size limit simulates a full disk: both are detected when the file is reserved. */
 static void no_space_is_an_error_at_creation(void **state) {
     (void)state;
     const pid_t child = fork();

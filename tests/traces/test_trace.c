@@ -1,5 +1,5 @@
-/* test_trace.c - from rings to SQLite and back: nothing lost, nothing believed that the program does not
- * have. */
+/* test_trace.c - from rings to SQLite and back: nothing is lost, and nothing is accepted that the
+ * program does not have. */
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/query.h"
 #include "traces/trace_text.h"
@@ -60,8 +60,7 @@ static void merge_keeps_every_row_and_counts_the_missing(void **state) {
     assert_int_equal(missing, 2);
     assert_int_equal(count(&db, "SELECT count(*) FROM span") - before, 2 * 7 * FIXTURE_TASKS);
     assert_int_equal(count(&db, "SELECT count(*) FROM counter"), 2);
-    assert_int_equal(count(&db, "SELECT count(*) FROM counter WHERE value IS NULL"),
-                     1); /* the loss that is no number */
+    assert_int_equal(count(&db, "SELECT count(*) FROM counter WHERE value IS NULL"), 1); /* the NaN loss */
     fixture_ok(hp_trace_end(&db, run, 137, &err), &err);
     fixture_ok(hp_db_commit(&db, &err), &err);
     hp_db_close(&db);
@@ -101,7 +100,7 @@ static void cut_iterations_are_left_out(void **state) {
     assert_int_equal(t.n_partial, 2);
     assert_int_equal(t.iter[0].iter, 1);
     assert_int_equal(t.span[0].task, -1);
-    assert_int_equal(hp_trace_drop_warmup(&t), 0); /* step 0 is not among them */
+    assert_int_equal(hp_trace_drop_warmup(&t), 0); /* step 0 is not loaded */
     assert_int_equal(t.n_iter, 3);
     hp_db_close(&db);
     hp_arena_free(arena);
@@ -126,9 +125,9 @@ static void medians_totals_and_waiting_are_those_of_the_layout(void **state) {
         assert_int_equal(m[i].task, rank * FIXTURE_TASKS + task);
         fixture_near(m[i].seconds, 1e-9 * (double)plain_duration(NULL, rank, task, 1));
     }
-    /* compute tasks 0..3 of rank k in iteration i: 4 (1 + k) + 60 us and 4 i ns; the all-reduce (task 6) of
-     * rank 1 is 62 us and i ns long, so rank 1's 68 us of compute end last and are the step; rank 0 waits 4
-     * us. */
+    /* Compute tasks 0..3 of rank k in iteration i take 4 (1 + k) + 60 us and 4 i ns in total; the all-reduce
+     * (task 6) of rank 1 takes 62 us and i ns. So rank 1's 68 us of compute end last and determine the step;
+     * rank 0 waits 4 us. */
     const double *waiting = hp_trace_waiting(arena, &t);
     for (int i = 0; i < 3; i++) {
         fixture_near(t.iter[i].step_s, 68e-6 + 4e-9 * i);
@@ -141,7 +140,7 @@ static void medians_totals_and_waiting_are_those_of_the_layout(void **state) {
     hp_arena_free(arena);
 }
 
-/* What begin writes, load reads: every task of every role, its kind, phase and queue. */
+/* Load reads what begin writes: every task of every role, its kind, phase and queue. */
 static void a_real_program_survives_the_tables(void **state) {
     (void)state;
     hp_error err = {0};

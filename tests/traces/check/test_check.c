@@ -1,4 +1,5 @@
-/* test_check.c - the gate's promise: equal runs pass, slower runs fail, in how many of the draws. */
+/* test_check.c - the gate's promise: equal runs pass, slower runs fail, in the promised
+ * share of the draws. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/check/trace_check.h"
@@ -7,13 +8,13 @@
 
 static char path_old[256], path_new[256];
 
-/* One compute task (forward) carries the step; 5 % noise (standard deviation), longer-tailed upwards as real
- * timings are. */
+/* One compute task (forward) determines the step; 5 % noise (standard deviation), with a longer upper tail,
+ * like real timings. */
 typedef struct draw {
     uint64_t seed;
     double factor;
     bool only_communication;
-    double others; /* factor of compute tasks but the longest; 0: the same factor */
+    double others; /* factor of all compute tasks but the longest; 0: the same factor */
 } draw;
 
 static int64_t noisy(const void *self, int rank, int task, int iter) {
@@ -108,7 +109,7 @@ static void the_limit_is_kept(void **state) {
     hp_arena_free(arena);
 }
 
-/* Communication that got longer but is hidden does not make a step slower. */
+/* Longer communication that stays hidden does not slow the step down. */
 static void hidden_communication_is_shown_only(void **state) {
     (void)state;
     const draw old = {1, 1, false}, new = {1, 2, true};
@@ -135,7 +136,7 @@ static const hp_check_row *find_row(const hp_check *c, const char *name) {
     return NULL;
 }
 
-/* A phase that got slower in a step that got faster: another plan divides its time otherwise. */
+/* A phase got slower in a step that got faster: another plan divides its time differently. */
 static void a_slower_phase_of_a_faster_step_passes(void **state) {
     (void)state;
     const draw old = {1, 1, false, 0}, new = {2, 0.6, false, 1.5};
@@ -151,7 +152,7 @@ static void a_slower_phase_of_a_faster_step_passes(void **state) {
     hp_arena_free(arena);
 }
 
-/* Two steps against hundreds: whatever they show, it is no claim. */
+/* Two steps against hundreds prove nothing, whatever they show. */
 static void few_steps_against_many_claim_nothing(void **state) {
     (void)state;
     const draw old = {1, 1, false, 0}, slower = {2, 2, false, 0}, faster = {3, 0.5, false, 0};
@@ -178,7 +179,7 @@ static void set_status(const char *path, int status) {
     hp_db_close(&db);
 }
 
-/* A run that was killed, or was never finished, is a regression however fast its steps were. */
+/* A run that was killed, or never finished, is a regression however fast its steps were. */
 static void a_run_that_died_fails(void **state) {
     (void)state;
     static const int bad[] = {137, 124, 1, -1};
@@ -194,12 +195,12 @@ static void a_run_that_died_fails(void **state) {
         assert_int_equal(find_row(&c, "exit status")->verdict, HP_VERDICT_REGRESSION);
     }
     set_status(path_new, 0);
-    set_status(path_old, 137); /* only shown: the run at hand is fine */
+    set_status(path_old, 137); /* only shown: the current run is fine */
     assert_int_equal(judge(arena, usual).n_regression, 0);
     hp_arena_free(arena);
 }
 
-/* `compare OLD NEW` and `check NEW --baseline OLD` say one number: (new - old) / old. */
+/* `compare OLD NEW` and `check NEW --baseline OLD` report one number: (new - old) / old. */
 static void check_and_compare_agree(void **state) {
     (void)state;
     const draw old = {1, 1, false, 0}, new = {2, 1.08, false, 1.3};
@@ -258,7 +259,7 @@ static void memory_and_loss_are_held_to_their_limits(void **state) {
     assert_int_equal(with_extra(base, (extra){1.06e9, 1.06e9, 2.0, "p"}, usual), 2);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 9.0, "p"}, usual), 0); /* loss is judged on request */
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, (double)NAN, "p"}, usual),
-                     1); /* but no number is a failure */
+                     1); /* but NaN is a failure */
     assert_int_equal(
         with_extra((extra){1e9, 1e9, (double)NAN, "p"}, (extra){1e9, 1e9, (double)NAN, "p"}, usual), 1);
     const hp_check_limits absolute = {0.05, 0.05, 0.1, false}, relative = {0.05, 0.05, 0.1, true};

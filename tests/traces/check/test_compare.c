@@ -1,5 +1,5 @@
-/* test_compare.c - rank tests against published tables and full enumeration; comparisons of runs with known
- * answers. */
+/* test_compare.c - rank tests against published tables and full enumeration; comparisons of runs
+ * with known results. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "tests/support/plan/law_cases.h"
@@ -30,7 +30,7 @@ static void mann_whitney_of_hollander_and_wolfe(void **state) {
     assert_true(fabs(hp_mann_whitney(x, 10, y, 5) - 0.2544) < 1e-4);
 }
 
-/* Two samples that do not overlap have the smallest p there is: 2 / C(n + m, n). */
+/* Two samples that do not overlap have the smallest possible p: 2 / C(n + m, n). */
 static void separated_samples_have_the_smallest_p(void **state) {
     (void)state;
     double v[20];
@@ -52,7 +52,7 @@ static double mid_rank(const double *v, int n, double x) {
     return less + (equal + 1) / 2;
 }
 
-/* Goes through all C(n, nx) choices of x by bit masks. */
+/* Enumerates all C(n, nx) choices of x by bit masks. */
 static double enumerate_two(const double *v, int n, int nx) {
     double observed = 0, mean = nx * (n + 1) / 2.0, far = 0, all = 0;
     for (int i = 0; i < nx; i++) observed += mid_rank(v, n, v[i]);
@@ -87,7 +87,7 @@ static double enumerate_signed(const double *x, int n) {
     return m ? far / (double)(1u << m) : 1;
 }
 
-/* Small whole numbers: many ties and zeros. */
+/* Small integers: many ties and zeros. */
 static void exact_distributions_equal_enumeration(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < law_cases(150); seed++) {
@@ -101,7 +101,7 @@ static void exact_distributions_equal_enumeration(void **state) {
     }
 }
 
-/* Just above the limit of the exact distribution the normal approximation must be close to it. */
+/* Just above the limit of the exact distribution, the normal approximation must be close to it. */
 static void approximation_continues_the_exact_distribution(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < law_cases(40); seed++) {
@@ -114,7 +114,7 @@ static void approximation_continues_the_exact_distribution(void **state) {
         }
         const double exact = hp_mann_whitney(x, 25, y, 25), near = hp_mann_whitney(x, 26, y, 25);
         assert_true(fabs(exact - near) <
-                    0.25 * sqrt(exact) + 0.01); /* one value more, and the approximation */
+                    0.25 * sqrt(exact) + 0.01); /* one value more, with the approximation */
         assert_true(fabs(hp_wilcoxon(z, 50, 0) - hp_wilcoxon(z, 51, 0)) <
                     0.25 * sqrt(hp_wilcoxon(z, 50, 0)) + 0.01);
     }
@@ -124,7 +124,8 @@ static void approximation_continues_the_exact_distribution(void **state) {
     assert_true(hp_wilcoxon(NULL, 0, 0) == 1);
 }
 
-/* Under the null hypothesis a p below 0.05 comes in at most 5 % of the draws (and the test is not empty). */
+/* Under the null hypothesis, p is below 0.05 in at most 5 % of the draws; that happens, so the
+ * test is not empty. */
 static void p_values_keep_their_level(void **state) {
     (void)state;
     int low_two = 0, low_signed = 0;
@@ -135,7 +136,7 @@ static void p_values_keep_their_level(void **state) {
         low_two += hp_mann_whitney(v, 12, v + 12, 12) < 0.05;
         low_signed += hp_wilcoxon(v, 24, 0) < 0.05;
     }
-    /* 5 % of 2000 is 100, standard deviation 9.7: four of them */
+    /* 5 % of 2000 is 100, standard deviation 9.7: plus four of them */
     assert_true(low_two <= 139 && low_two > 40);
     assert_true(low_signed <= 139 && low_signed > 40);
 }
@@ -144,8 +145,7 @@ static void p_values_keep_their_level(void **state) {
 
 enum { UNIT_NS = 1000000 };
 
-/* Measured: task t of rank r takes (t + 1) ms, of rank r >= 2 twice that; +- 1 % noise, the first iteration
- * 3x. */
+/* Measured: task t of rank r takes (t + 1) ms, twice that if r >= 2; +- 1 % noise, the first iteration 3x. */
 static int64_t measured(const void *self, int rank, int task, int iter) {
     (void)self;
     const double noise = 0.01 * (hp_rng_uniform(5, (uint64_t)(rank * 100 + task), (uint64_t)iter) - 0.5);
@@ -153,8 +153,8 @@ static int64_t measured(const void *self, int rank, int task, int iter) {
     return (int64_t)d;
 }
 
-/* Predicted: 1.5 ms per number, which is the mean over the ranks of a role (of ranks 0 and 2: 1 and 2 ms):
- * exact; except the optimizer (task 3), predicted 20 % too long. */
+/* Predicted: 1.5 ms times (task + 1), the exact mean over the ranks of a role (1 and 2 ms on ranks 0 and 2).
+ * Only the optimizer (task 3) is predicted 20 % too long. */
 static int64_t predicted(const void *self, int rank, int task, int iter) {
     (void)self, (void)rank, (void)iter;
     return (int64_t)((task + 1) * 1.5 * UNIT_NS * (task == 3 ? 1.2 : 1));
@@ -208,7 +208,8 @@ static void folded_prediction_compares_with_all_ranks(void **state) {
     close_to(optimizer->error, 0.2, 0.03);
     assert_true(optimizer->p < 0.001);
     assert_true(optimizer->p >= 2 * pow(0.5, 20));
-    /* measured: ranks 2 and 3 compute 20 ms and are the step; ranks 0 and 1 compute 10 ms and wait 10 */
+    /* measured: ranks 2 and 3 compute for 20 ms and determine the step; ranks 0 and 1 compute for 10
+     * ms and wait for 10 */
     close_to(c.step.measured_s, 0.020, 0.003);
     close_to(find_row(c.phase, c.n_phase, "waiting")->measured_s, 0.005, 0.02);
     close_to(c.step.predicted_s, (1 + 2 + 3 + 4 * 1.2) * 0.0015, 1e-9);

@@ -1,4 +1,4 @@
-/* test_compare_speed.c - runs whose machine and model are off by known factors: the split finds both. */
+/* test_compare_speed.c - runs whose machine and model deviate by known factors: the split finds both. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
 #include "traces/check/compare_speed.h"
@@ -14,10 +14,11 @@ static void close_to(double have, double want, double tolerance) {
 
 enum { TASK_NS = 3000000 };
 
-/* Compute tasks take whole milliseconds on the quiet machine, messages a fiftieth, so that they hide behind them. */
+/* Compute tasks take whole milliseconds on the quiet machine, messages a fiftieth of that,
+ * so they stay hidden. */
 typedef struct truth {
     double run[FIXTURE_TASKS], predicted[FIXTURE_TASKS]; /* slowdowns */
-    double model;                                        /* measured / what the model says */
+    double model;                                        /* measured time / the model's */
 } truth;
 
 static double quiet_ns(int task) {
@@ -61,14 +62,15 @@ static void load_pair(hp_arena *arena, const truth *t, hp_trace *a, hp_trace *b,
     unlink(path);
 }
 
-/* Per task of the trace: the truth's, by the task's number. */
+/* A value per task of the trace, looked up by the task's index. */
 static const double *by_task(hp_arena *arena, const hp_trace *t, const double *of) {
     double *v = HP_NEW(arena, double, t->n_task);
     for (int i = 0; i < t->n_task; i++) v[i] = of[t->task[i].task];
     return v;
 }
 
-/* Whatever the speed of the run and the one that was predicted for, the model's error is the factor that was put in. */
+/* Whatever the speed of the run, and the speed that was predicted for, the model's error
+ * is the given factor. */
 static void the_split_finds_the_model_s_error(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -91,7 +93,7 @@ static void the_split_finds_the_model_s_error(void **state) {
         close_to(1 + split.model_error, 1 / t.model, 1e-6);
         close_to(split.expected_s, 1e-9 * run, 1e-6);
         close_to(split.equal_speed_s, 1e-9 * predicted_ns * t.model, 1e-6);
-        close_to(1 + c.step.error, predicted_ns / (run * t.model), 1e-6); /* the error itself stays */
+        close_to(1 + c.step.error, predicted_ns / (run * t.model), 1e-6); /* the error itself is unchanged */
         for (int i = 0; i < c.n_phase; i++)
             if (c.phase[i].phase >= 0) close_to(1 + c.phase[i].model_error, 1 / t.model, 1e-5);
         for (int i = 0; i < c.n_kind; i++) close_to(1 + c.kind[i].model_error, 1 / t.model, 1e-5);
@@ -100,8 +102,8 @@ static void the_split_finds_the_model_s_error(void **state) {
     }
 }
 
-/* Ranks had a processor for half of the time: steps take twice as long. Tasks that are shorter than it is taken away for do
- * not, in the median; longer ones and messages do. */
+/* Ranks had a processor for half of the time, so steps take twice as long. In the median, tasks shorter than
+ * an absence do not; longer tasks and messages do. */
 static void absences_show_in_steps_and_long_tasks(void **state) {
     (void)state;
     const truth t = random_truth(3);
@@ -154,7 +156,8 @@ static int64_t any(const void *self, int rank, int task, int iter) {
     return TASK_NS;
 }
 
-/* Steps count alike, however often a yardstick was sampled after them; the warm-up and what has no step do not. */
+/* All steps count equally, however often a yardstick was sampled after them; the warm-up, and samples without
+ * a step, do not count. */
 static void steps_count_alike(void **state) {
     (void)state;
     hp_error err = {0};
@@ -184,7 +187,7 @@ static void steps_count_alike(void **state) {
     fixture_ok(hp_run_speed_read(arena, &db, &t, &s, &err), &err);
     assert_int_equal(s.n[HP_YARD_ARITH], 2);
     close_to(s.seconds[HP_YARD_ARITH], (4e-5 + 8e-5) / 2, 1e-12);
-    close_to(s.error[HP_YARD_ARITH], 2e-5 / 6e-5, 1e-9); /* |4 - 8| / 2, of two values */
+    close_to(s.error[HP_YARD_ARITH], 2e-5 / 6e-5, 1e-9); /* |4 - 8| / 2, from two values */
     assert_int_equal(s.n[HP_YARD_L2], 0);
     assert_true(isnan(s.seconds[HP_YARD_L2]));
     assert_int_equal(s.n[HP_YARD_DRAM], 1);
@@ -196,8 +199,9 @@ static void steps_count_alike(void **state) {
     hp_arena_free(arena);
 }
 
-/* 60 samples, some of them slowed by a core that two threads share, and three of a machine that stood still: these are left
- * out, the slow ones are not. Where more than a twentieth is far above the median, that is the machine's speed. */
+/* 60 samples: some are slowed by a core that two threads share; three come from a machine that stood
+ * still. Only those three are left out. If more than a twentieth is far above the median, that is
+ * the machine's speed. */
 static void pauses_are_no_speed(void **state) {
     (void)state;
     hp_error err = {0};
@@ -220,7 +224,7 @@ static void pauses_are_no_speed(void **state) {
         assert_true(v[i].value < 2e-5);
         slow += v[i].value > 1.5e-5;
     }
-    assert_int_equal(slow, 24); /* of 60, two in five; the pauses (7, 27, 47) were of the third */
+    assert_int_equal(slow, 24); /* two in five of 60; the pauses (7, 27, 47) were among the others */
     fixture_ok(hp_yardstick_samples(arena, &db, run, HP_YARD_DRAM, &v, &n, &err), &err);
     slow = 0;
     for (int64_t i = 0; i < n; i++) slow += v[i].value > 3e-5;
@@ -232,8 +236,8 @@ static void pauses_are_no_speed(void **state) {
     hp_arena_free(arena);
 }
 
-/* Runs whose speed varies by `spread`, seen with an error: the estimate is nearer to the truth, in the mean of squares, than
- * what was seen and than the usual speed. The optimum has s^2 e^2 / (s^2 + e^2). */
+/* Runs whose speed varies by `spread`, observed with an error: in the mean square, the estimate is nearer to
+ * the truth than the observation and than the usual speed. The optimum has s^2 e^2 / (s^2 + e^2). */
 static void the_estimate_is_better_than_either(void **state) {
     (void)state;
     enum { RUNS = 4000 };

@@ -1,5 +1,5 @@
-/* test_pairs.c - laws of races: a textbook's paired t test, rounds cancel, the fastest is dropped as rarely as promised,
- * clearly slower plans are dropped soon. */
+/* test_pairs.c - laws of races: a textbook's paired t test; rounds cancel; the fastest plan is dropped as
+ * rarely as promised; clearly slower plans are dropped soon. */
 #include "tests/support/traces/trace_fixture.h"
 
 #include "base/rng.h"
@@ -15,11 +15,11 @@ static void assert_near(double got, double want, double tolerance) {
 }
 
 typedef struct world {
-    double slower[PLANS]; /* log of the step, against the first */
-    double noise[PLANS];  /* relative spread from round to round */
+    double slower[PLANS]; /* log of the step relative to the first plan's */
+    double noise[PLANS];  /* relative spread between rounds */
 } world;
 
-/* Rounds differ by 30 %, as those of a shared machine do. */
+/* Rounds differ by 30 %, as on a shared machine. */
 static void draw(const world *w, uint64_t seed, double *step_s) {
     for (int r = 0; r < ROUNDS; r++)
         for (int i = 0; i < PLANS; i++)
@@ -27,7 +27,7 @@ static void draw(const world *w, uint64_t seed, double *step_s) {
                                         w->noise[i] * hp_rng_normal(seed, (uint64_t)i, (uint64_t)r));
 }
 
-/* Plan 0 is gone after at most so many rounds. */
+/* Is plan 0 dropped within that many rounds? */
 static bool loses(const double *all, int i, int rounds, bool naive) {
     double step_s[ROUNDS * PLANS];
     bool live[PLANS] = {true, true, true, true};
@@ -54,7 +54,7 @@ static double losing_share(const world *w, int i, int rounds, bool naive) {
     return (double)lost / RACES;
 }
 
-/* Three standard deviations of a share that is at its limit. */
+/* Three standard deviations above a share that is at its limit. */
 static double limit(void) {
     return HP_RACE_ALPHA + 3 * sqrt(HP_RACE_ALPHA * (1 - HP_RACE_ALPHA) / RACES);
 }
@@ -79,7 +79,8 @@ static void what_is_clearly_slower_is_dropped(void **state) {
     assert_true(losing_share(&w, 0, ROUNDS, false) < HP_RACE_ALPHA);
 }
 
-/* Extra hours of sleep under two drugs (Student 1908): t = 4.0621 of 9 degrees of freedom, two-sided p = 0.002833. */
+/* Extra hours of sleep under two drugs (Student 1908): t = 4.0621 with 9 degrees of freedom,
+ * two-sided p = 0.002833. */
 static void pair_is_students_t(void **state) {
     (void)state;
     static const double a[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2},
@@ -139,7 +140,7 @@ static void halving_keeps_the_faster_half(void **state) {
     assert_int_equal(hp_race_halve(&p, live), 0);
 }
 
-/* What left early, in rounds that happened to be fast, is not reported as fast. */
+/* A plan dropped early, after rounds that happened to be fast, is not reported as fast. */
 static void seconds_are_those_of_equal_rounds(void **state) {
     (void)state;
     const double step_s[] = {1, 1.2, 1, 1.2, 3, NAN, 3, NAN};

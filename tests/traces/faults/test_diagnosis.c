@@ -1,4 +1,4 @@
-/* test_diagnosis.c - runs that stop because one rank does: that rank is named, and no other ever. */
+/* test_diagnosis.c - runs that stop because one rank does: that rank is named, and never another. */
 #include "plan/lower/lower.h"
 #include "plan/program/wiring.h"
 #include "tests/support/plan/law_cases.h"
@@ -14,14 +14,14 @@
 
 enum { MAX_RANKS = 8, STEPS = 3 };
 
-/* A run without times: each rank does what it can, one task after another, in its queues' order. */
+/* A run without times: each rank does what it can, task by task, in the order of its queues. */
 typedef struct run {
     const hp_program *p;
     hp_wiring *w;
     int n, frozen;
-    int64_t left_of_frozen; /* tasks that it does before it stops */
+    int64_t left_of_frozen; /* tasks that it still does before it stops */
     int iter[MAX_RANKS];
-    bool *done[MAX_RANKS], *posted[MAX_RANKS]; /* of its step */
+    bool *done[MAX_RANKS], *posted[MAX_RANKS]; /* in its current step */
     hp_diagnosis *d;
 } run;
 
@@ -67,8 +67,8 @@ static void next_step(run *x, int rank) {
     memset(x->posted[rank], 0, (size_t)r->n_task);
 }
 
-/* Begins what may begin, in each queue the first that is not done; ends what all have begun. The rank that is frozen begins
- * nothing; what it has begun ends, as messages do by themselves. */
+/* Begins the first unfinished task of each queue if it may begin; ends what all participants have begun. The
+ * frozen rank begins nothing, but what it has begun ends, as messages progress by themselves. */
 static bool advance(run *x, int rank) {
     const hp_role *r = role_of(x, rank);
     bool moved = false;
@@ -134,8 +134,8 @@ static void the_rank_that_stopped_is_named(void **state) {
         hp_arena_free(arena);
     }
     print_message("named in %d of %d runs of several ranks\n", named, cases);
-    assert_true(named * 2 >=
-                cases); /* else it stopped before a message to which it had come, or nobody waited for it */
+    assert_true(named * 2 >= cases); /* otherwise it stopped before a message that it had reached, or
+                                      * nobody waited for it */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* test_flips.c - a database in which one byte is another: refused, or all of its tables hold what was written. HPLAN_LAW_CASES=N
- * tries N flips, more than there are: each of them. */
+/* test_flips.c - a database with one byte changed is refused, or all of its tables hold what was written.
+ * HPLAN_LAW_CASES=N tries N flips; if N exceeds their number, it tries all. */
 #include "base/db_content.h"
 #include "tests/support/plan/flips.h"
 #include "tests/support/plan/law_cases.h"
@@ -63,7 +63,7 @@ static void another_byte_is_refused_or_changes_nothing(void **state) {
     unlink(w.path);
 }
 
-/* The same with every row, but not its note: the law would see it. */
+/* All rows without the note: a flip may then pass, which the law would detect. */
 static void without_the_note_a_flip_may_pass(void **state) {
     (void)state;
     char path[4096], content[HP_DB_CONTENT_TEXT], have[HP_DB_CONTENT_TEXT];
@@ -80,7 +80,7 @@ static void without_the_note_a_flip_may_pass(void **state) {
     sqlite3_close(sql);
     unsigned char *bytes = flips_read(path, &n);
     for (size_t k = 0; k < n && other == 0; k++) {
-        const size_t at = k * 997 % n; /* a prime, so that each byte has its turn */
+        const size_t at = k * 997 % n; /* a prime, so that every byte gets its turn */
         flips_put(path, at, bytes[at] ^ 1);
         if (hp_db_open(path, &db, &err) == HP_OK)
             other += hp_db_content(db.sql, have) && strcmp(have, content) != 0;
