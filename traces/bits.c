@@ -44,7 +44,7 @@ static int by_iter(const void *a, const void *b) {
     return (x->iter > y->iter) - (x->iter < y->iter);
 }
 
-/* A loss that is not there (of a step that was skipped) is as one that is no number. */
+/* A missing loss, of a skipped step, counts as NaN. */
 static double loss_of(const side *s, int32_t iter) {
     const hp_trace_value key = {.iter = iter},
                          *at = s->n_loss ? bsearch(&key, s->loss, (size_t)s->n_loss, sizeof key, by_iter)
@@ -56,7 +56,7 @@ static bool same_number(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* The lowest part among the two, of the lowest rank. */
+/* Notes the lowest part of the two, on the lowest rank. */
 static void note(hp_bits *out, const hp_trace_value *v) {
     const int64_t what = hp_bits_what(v->value);
     if (out->same || what < out->what || (what == out->what && v->rank < out->rank))
@@ -64,7 +64,7 @@ static void note(hp_bits *out, const hp_trace_value *v) {
     out->same = false;
 }
 
-/* Parts of one step, [i, i_end) of a and [k, k_end) of b: what is not in both differs. */
+/* Compares the parts of one step, [i, i_end) of a and [k, k_end) of b; a part in only one of them differs. */
 static void compare_parts(const side *a, int64_t i, int64_t i_end, const side *b, int64_t k, int64_t k_end,
                           hp_bits *out) {
     while (i < i_end || k < k_end) {

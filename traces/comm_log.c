@@ -1,4 +1,4 @@
-/* comm_log.c - spans of tasks that meet are brought together, step by step, and added to the row of their kind. */
+/* comm_log.c - joins the spans of tasks that meet, step by step, and adds them to the row of their kind. */
 #include "traces/comm_log.h"
 
 #include "traces/meetings.h"
@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One row while it is filled. */
+/* One row under construction. */
 typedef struct filling {
     hp_comm_row row;
     int32_t n, room;
-    double *time_s; /* of every meeting */
+    double *time_s; /* time of every meeting */
     double wait_s, sent;
     int64_t *late; /* per rank */
 } filling;
 
 /* A meeting in one step: the spans of its members. */
 typedef struct meeting {
-    int32_t number, replica, task; /* task: index into hp_trace.task, of its last member */
+    int32_t number, replica, task; /* index; replica; task: index into hp_trace.task, of its last member */
     int64_t first_ns, last_ns, end_ns;
     int32_t last_rank;
 } meeting;
@@ -27,7 +27,7 @@ typedef struct log_maker {
     hp_arena *arena;
     const hp_trace *t;
     const hp_program *p;
-    int32_t *row_of; /* per trace task; -1: moves nothing */
+    int32_t *row_of; /* per trace task; -1: it moves nothing */
     filling *fill;
     int n, room;
 } log_maker;
@@ -41,7 +41,7 @@ static const hp_queue *queue_of(const log_maker *m, int k) {
     return &m->p->role[m->t->task[k].role].queue[task_of(m, k)->queue];
 }
 
-/* What a row tells apart, of a task. */
+/* The part of a row that distinguishes kinds, for a task. */
 static hp_comm_row kind_of(const log_maker *m, int k) {
     const hp_task *t = task_of(m, k);
     const hp_queue *q = queue_of(m, k);
@@ -143,7 +143,7 @@ static void add_steps(log_maker *m) {
 
 /* --- bytes --- */
 
-/* Counters are of all steps that were run, of which the trace may have the newest alone. */
+/* Counters cover all steps of the run; the trace may have only the newest ones. */
 static void add_sent(log_maker *m, const hp_trace_value *sent, int64_t n_sent) {
     int32_t *first = HP_NEW(m->arena, int32_t, m->p->n_role + 1);
     for (int k = m->t->n_task - 1; k >= 0; k--) first[m->t->task[k].role] = k;

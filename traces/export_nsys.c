@@ -1,5 +1,5 @@
-/* export_nsys.c - the subset of Nsight Systems' SQLite export that existing queries read; names and types of
- * the columns as in NVIDIA's "Nsight Systems exporter" documentation. eventType 60 is NvtxStartEndRange
+/* export_nsys.c - the subset of Nsight Systems' SQLite export that existing queries read. Names and types of
+ * columns are those of NVIDIA's "Nsight Systems exporter" documentation. eventType 60 is NvtxStartEndRange
  * (ranges that may overlap), copyKind 10 a peer-to-peer copy. */
 #include "traces/trace_export.h"
 

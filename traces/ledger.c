@@ -1,5 +1,5 @@
-/* ledger.c - appends to the history and reads it. Its file has a rollback journal, not a log: home folders may lie on
- * network file systems, where processes cannot share memory (sqlite.org/wal.html). */
+/* ledger.c - appends to the history and reads it. The file has a rollback journal, not a write-ahead log:
+ * home folders may be on network file systems, where processes cannot share memory (sqlite.org/wal.html). */
 #include "traces/ledger.h"
 
 #include "base/db.h"
@@ -36,7 +36,7 @@ static hp_status fail_open(const hp_db *db, const char *why, hp_error *err) {
     return hp_fail(err, HP_EDATA, "%s: %s; remove it to begin a new history", db->path, why);
 }
 
-/* The folders above a file; those that exist are fine, what fails shows when the file is opened. */
+/* Creates the folders above a file if necessary. A failure shows when the file is opened. */
 static void make_folders(const char *path) {
     char folder[HP_NEW_FILE_PATH];
     snprintf(folder, sizeof folder, "%s", path);
@@ -47,7 +47,7 @@ static void make_folders(const char *path) {
     }
 }
 
-/* Whatever is in the file, nothing of it is executed. */
+/* Nothing that the file contains gets executed. */
 static void harden(sqlite3 *sql) {
     sqlite3_db_config(sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -86,7 +86,7 @@ static hp_status read_number(hp_db *db, const char *pragma, int64_t *value, hp_e
     return HP_OK;
 }
 
-/* *empty: a new file, which has no table yet. */
+/* *empty: a new file without a table. */
 static hp_status check_kind(hp_db *db, bool *empty, hp_error *err) {
     int64_t tables = 0, application = 0, version = 0;
     HP_TRY(read_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err));

@@ -1,4 +1,4 @@
-/* ledger_figures.c - how good predictions have been: errors and coverage over the runs of a history. */
+/* ledger_figures.c - the quality of predictions: errors and coverage over the runs of a history. */
 #include "traces/ledger.h"
 #include "base/alloc.h"
 

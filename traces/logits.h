@@ -8,8 +8,8 @@
 /* Class of one row (classes >= 1); -1 for a row that contains NaN. */
 int32_t hp_logits_argmax(const float *row, int64_t classes);
 
-/* Fraction of rows, x being (rows, classes), whose class equals the label, among those that have a label (>=
- * 0); NaN if none has. Rows without a class count as wrong. */
+/* Fraction of rows of x, (rows, classes), whose class equals the label, among those with a label (>= 0); NaN
+ * if none has one. Rows without a class count as wrong. */
 double hp_logits_top1(const float *x, const float *label, int64_t rows, int64_t classes);
 
 /* Fraction of rows in which x and y have the same class. rows >= 1. */

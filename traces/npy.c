@@ -1,5 +1,5 @@
-/* npy.c - the header of an .npy file is a Python dictionary as text: parses the only form it may have, and
- * checks it against the file's length before using it. */
+/* npy.c - the header of an .npy file is a Python dictionary as text. Parses the only form that it may have,
+ * and checks it against the file's length before using it. */
 #include "traces/npy.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* outfile.h - an output file that is complete or absent: written beside it, renamed at the end; or, as "-", stdout. */
+/* outfile.h - an output file that is complete or absent: written under a temporary name and renamed at the
+ * end; or, as "-", stdout. */
 #ifndef HP_OUTFILE_H
 #define HP_OUTFILE_H
 

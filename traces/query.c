@@ -120,7 +120,7 @@ hp_status hp_trace_find_pair(hp_db *db, int64_t *sim, int64_t *exec, hp_error *e
     return *exec < 0 ? HP_OK : find_same_plan(db, *exec, sim, err);
 }
 
-/* One that comes to a meeting; replicas that do not meet each other have meetings of their own. */
+/* A task that comes to a meeting; replicas that do not meet each other have separate meetings. */
 typedef struct guest {
     int32_t meeting, replica;
     int64_t span, t0_ns;
@@ -143,7 +143,7 @@ int64_t *hp_trace_met(hp_arena *arena, const hp_trace *t, const hp_trace_iter *i
         if (k->meeting >= 0) g[n++] = (guest){k->meeting, k->world ? 0 : s->rank / t->n_role, i, s->t0_ns};
     }
     qsort(g, (size_t)n, sizeof *g, compare_guests);
-    int64_t all = 0; /* the last one's start: the end of each run of equal meetings */
+    int64_t all = 0; /* the last one's start: found at the end of each run of equal meetings */
     for (int64_t i = n - 1; i >= 0; i--) {
         if (i == n - 1 || g[i].meeting != g[i + 1].meeting || g[i].replica != g[i + 1].replica)
             all = g[i].t0_ns;

@@ -14,8 +14,8 @@ typedef struct hp_trace_task {
     int32_t queue;            /* hp_queue_kind */
     const char *kind, *label; /* "fwd.conv"; "fwd layer1.0.conv1 m2" (cleaned: hp_text_clean) */
     int64_t bytes;            /* moved between ranks */
-    int32_t meeting;          /* tasks of one number meet (meetings.h); -1: it meets none */
-    bool world;               /* of all replicas together */
+    int32_t meeting;          /* tasks with equal numbers meet (meetings.h); -1: it meets none */
+    bool world;               /* spans all replicas */
 } hp_trace_task;
 
 typedef struct hp_trace_span {
@@ -51,11 +51,11 @@ typedef struct hp_trace {
  * `iter`. Errors: HP_EDATA: no such run, spans of unknown tasks, impossible numbers. */
 hp_status hp_trace_load(hp_arena *arena, hp_db *db, int64_t run, bool with_eval, hp_trace *t, hp_error *err);
 
-/* Drops step 0 (warm-up) if at least 3 are complete; of a long run, whose first steps were not loaded, none. Returns how
- * many it dropped, 0 or 1. */
+/* Drops step 0 (warm-up) if at least 3 are complete; drops none from a long run whose first steps were not
+ * loaded. Returns the number dropped, 0 or 1. */
 int hp_trace_drop_warmup(hp_trace *t);
 
-/* Median; sorts `v`. NaN when n is 0. */
+/* Median; sorts `v`. NaN if n is 0. */
 double hp_median(double *v, int64_t n);
 
 /* Step times of the complete iterations, seconds: n_iter values. */
@@ -76,11 +76,12 @@ double *hp_trace_totals(hp_arena *arena, const hp_trace *t, const int32_t *group
  * seconds. */
 double *hp_trace_waiting(hp_arena *arena, const hp_trace *t);
 
-/* For each span of an iteration: when all that it meets had begun, at the earliest its own start. Until then it
- * waited; a span that ended before did not wait for the others (a message sent ahead) and has its own start. */
+/* For each span of an iteration: the time at which all that it meets had started, at the earliest its own
+ * start. Until then it waited. A span that ended before did not wait for the others (a message sent ahead)
+ * and gets its own start. */
 int64_t *hp_trace_met(hp_arena *arena, const hp_trace *t, const hp_trace_iter *it);
 
-/* Values of a counter, by iteration, rank, time. value NaN: recorded as NaN. */
+/* A value of a counter; values are sorted by iteration, rank, time. value NaN: recorded as NaN. */
 typedef struct hp_trace_value {
     int32_t rank, iter;
     int64_t t_ns;

@@ -12,7 +12,8 @@ hp_status hp_yardstick_samples(hp_arena *arena, hp_db *db, int64_t run, hp_yards
     for (int64_t i = 0; i < *n; i++) sorted[i] = (*v)[i].value;
     const double limit = OUTLIER * hp_median(sorted, *n);
     const int64_t all = *n, few = (int64_t)ceil(OUTLIERS * (double)all);
-    if (all <= few || sorted[all - few - 1] > limit) return HP_OK; /* more than a few: they are the speed */
+    /* more than a few: they are the machine's speed */
+    if (all <= few || sorted[all - few - 1] > limit) return HP_OK;
     int64_t kept = 0;
     for (int64_t i = 0; i < all; i++)
         if (!((*v)[i].value > limit)) (*v)[kept++] = (*v)[i];
@@ -25,7 +26,7 @@ static bool has_iter(const hp_trace *t, int32_t iter) {
     return t->n_iter > 0 && iter >= t->iter[0].iter && iter <= t->iter[t->n_iter - 1].iter;
 }
 
-/* Of values by step: the mean over steps of the mean over ranks and samples. */
+/* Mean of values by step: over steps, of the mean over ranks and samples. */
 static int mean_of_steps(const hp_trace *t, const hp_trace_value *v, int64_t n, double *mean, double *error) {
     int steps = 0;
     double sum = 0, squares = 0;
@@ -45,7 +46,7 @@ static int mean_of_steps(const hp_trace *t, const hp_trace_value *v, int64_t n, 
     return steps;
 }
 
-/* Of each step its longest rank, and that times the share in which the ranks had a processor. */
+/* Per step: the longest rank's time, and that times the share in which the ranks had a processor. */
 static double availability_of(hp_arena *arena, const hp_trace *t, const hp_trace_value *wall,
                               const hp_trace_value *cpu, int64_t n) {
     double *step = HP_NEW(arena, double, n), *present = HP_NEW(arena, double, n);

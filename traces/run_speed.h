@@ -4,16 +4,16 @@
 
 #include "traces/query.h"
 
-/* What a run's samples of a yardstick say, by step, rank, time: without the few in which the whole machine stood still or
- * an interrupt was served: where at most 5% took more than 3 times the median, those. A core whose other thread
- * works, or whose frequency falls, is hardly slower than that. Errors: HP_EDATA. */
+/* A run's samples of a yardstick, by step, rank, time, without outliers from a machine that stood still or
+ * served an interrupt. If at most 5% took more than 3 times the median, those are dropped. A core whose other
+ * thread works, or whose frequency falls, is hardly ever slower than that. Errors: HP_EDATA. */
 hp_status hp_yardstick_samples(hp_arena *arena, hp_db *db, int64_t run, hp_yardstick y, hp_trace_value **v,
                                int64_t *n, hp_error *err);
 
-/* The yardsticks of a run, after the steps that a trace holds. Steps are equal amounts of work, so that what lies between
- * them is sampled evenly over the work, as tasks are: each step's samples are averaged first.
- * Availability is the share of a step in which its ranks had a processor: the median of the steps' time with one (mean
- * over ranks) over the median of their time, so that a few long absences do not count. */
+/* The yardsticks of a run, after the steps in a trace. Each step's samples are averaged first: steps are
+ * equal amounts of work, so the work is then sampled evenly, as tasks are. Availability is the share of a
+ * step in which its ranks had a processor. It is the median of the steps' time with one (mean over ranks)
+ * over the median of their time, so that a few long absences do not count. */
 typedef struct hp_run_speed {
     int n[HP_SPEED_CLASSES];          /* steps after which a yardstick was sampled */
     double seconds[HP_SPEED_CLASSES]; /* mean over those steps; NaN: none */
@@ -24,9 +24,10 @@ typedef struct hp_run_speed {
 /* `t` without its warm-up step. Errors: HP_EDATA. */
 hp_status hp_run_speed_read(hp_arena *arena, hp_db *db, const hp_trace *t, hp_run_speed *out, hp_error *err);
 
-/* The best linear estimate of a slowdown (Robinson 1991, "That BLUP is a good thing"): what was seen with the relative
- * standard error `error`, drawn towards the usual one, around which runs vary by the relative deviation `spread`. An
- * unknown error counts as large as the spread; without a spread what was seen stays. */
+/* The best linear estimate of a slowdown (Robinson 1991, "That BLUP is a good thing"). The observation, with
+ * the relative standard error `error`, is drawn towards the usual slowdown, around which runs vary by the
+ * relative deviation `spread`. An unknown error counts as large as the spread; without a spread the
+ * observation stays. */
 double hp_speed_shrink(double seen, double error, double usual, double spread);
 
 #endif

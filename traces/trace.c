@@ -126,7 +126,7 @@ hp_status hp_trace_end(hp_db *db, int64_t run, int status, hp_error *err) {
     return hp_db_exec(db, err, "UPDATE run SET status = ? WHERE id = ?", "ii", (int64_t)status, run);
 }
 
-/* Merges one rank's ring; *found is false if there is none that can be read. */
+/* Merges one rank's ring; *found: false if no ring can be read. */
 static hp_status merge_rank(hp_db *db, int64_t run, const char *dir, int rank, bool *found, hp_error *err) {
     char path[4200];
     *found = false;

@@ -14,7 +14,7 @@ typedef struct hp_run_info {
 } hp_run_info;
 
 /* Inserts the run and one row per (role, task) of its program; *run is its id. The row's op is "fwd.conv":
- * opcode, dot, operator of the layer (for compute tasks of a layer, otherwise only the opcode). A simulation
+ * opcode, dot, operator of the layer (for compute tasks of a layer; otherwise only the opcode). A simulation
  * has no date, host or processor, so that equal inputs give equal files; a run has those of this machine. */
 hp_status hp_trace_begin(hp_db *db, const hp_run_info *info, const hp_program *p, const hp_graph *g,
                          int64_t *run, hp_error *err);
@@ -26,8 +26,8 @@ hp_status hp_trace_samples(hp_db *db, int64_t run, int rank, const hp_sample *sa
 /* Records the run's exit status. */
 hp_status hp_trace_end(hp_db *db, int64_t run, int status, hp_error *err);
 
-/* Merges every ring file `dir`/rank-N.ring, N < ranks, into the run; missing or truncated rings are skipped
- * and counted. */
+/* Merges every ring file `dir`/rank-N.ring, N < ranks, into the run; skips and counts missing
+ * or truncated rings. */
 hp_status hp_trace_merge(hp_db *db, int64_t run, const char *dir, int ranks, int *missing, hp_error *err);
 
 /* Newest run of a kind; *run = -1: none. */

@@ -1,5 +1,5 @@
-/* trace_bench.h - the measurements of `hplan bench` in SQLite: one series per network, image size, precision and
- * scenario, with the latency of every query. Memory is that of the fullest rank. */
+/* trace_bench.h - the measurements of `hplan bench` in SQLite: one series per network, image size, precision
+ * and scenario, with the latency of every query. Memory is that of the fullest rank. */
 #ifndef HP_TRACE_BENCH_H
 #define HP_TRACE_BENCH_H
 

@@ -1,5 +1,5 @@
-/* trace_export.h - exports a trace to other viewers' formats. Every text is escaped for its format; an output file
- * is complete or absent. */
+/* trace_export.h - exports a trace to other viewers' formats. Every text is escaped for its format; an output
+ * file is complete or absent. */
 #ifndef HP_TRACE_EXPORT_H
 #define HP_TRACE_EXPORT_H
 
@@ -23,8 +23,8 @@ hp_status hp_export_csv(const hp_trace *t, const char *path, hp_error *err);
 
 /* SQLite with the tables of `nsys export --type sqlite` that queries use most: StringIds, NVTX_EVENTS (all
  * tasks), CUPTI_ACTIVITY_KIND_KERNEL (compute tasks), CUPTI_ACTIVITY_KIND_MEMCPY (moves between ranks).
- * deviceId = rank, streamId = queue kind; globalTid as nsys packs it: pid * 2^24 + tid. Errors: HP_ECREATE,
- * HP_EIO. */
+ * deviceId = rank, streamId = queue kind; globalTid is packed like nsys does: pid * 2^24 + tid. Errors:
+ * HP_ECREATE, HP_EIO. */
 hp_status hp_export_nsys(hp_arena *arena, const hp_trace *t, const char *path, hp_error *err);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "traces/query.h"
 
-/* For each span its lane within (rank, queue kind), from 0: the lowest lane that is free when the span
- * starts. Sends to several peers may overlap; compute tasks never do and stay on lane 0. */
+/* Lane of each span within (rank, queue kind), from 0: the lowest lane that is free when the span starts.
+ * Sends to several peers may overlap; compute tasks never do and stay on lane 0. */
 int32_t *hp_trace_lanes(hp_arena *arena, const hp_trace *t);
 
 int hp_trace_span_queue(const hp_trace *t,

@@ -1,5 +1,5 @@
-/* trace_load.c - reads a run from SQLite and checks what query.c relies on: known tasks, known ranks, complete
- * iterations. */
+/* trace_load.c - reads a run from SQLite and checks what query.c relies on: known tasks, known ranks,
+ * complete iterations. */
 #include "traces/query.h"
 #include "traces/trace_text.h"
 
@@ -51,7 +51,7 @@ static bool is_layer_name(const char *name) {
     return false;
 }
 
-/* The opcode of "fwd.conv"; -1 if it is none, or if the part after the dot is not a layer operator. */
+/* The opcode of "fwd.conv"; -1 if there is none, or if the part after the dot is not a layer operator. */
 static int find_op(const char *kind) {
     const size_t n = strcspn(kind, ".");
     if (kind[n] && !is_layer_name(kind + n + 1)) return -1;

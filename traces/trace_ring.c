@@ -1,7 +1,7 @@
 /* trace_ring.c - spans in a memory-mapped file, so that a rank's records survive it.
  *
- * Layout: one header page, the span slots, the sample slots. Each array has one slot more than its capacity:
- * the slot after the head may be half written when the rank is killed, so the reader skips it and still gets
+ * Layout: one header page, the span slots, the sample slots. Each array has one slot more than its capacity.
+ * The slot after the head may be half written when the rank is killed, so the reader skips it and still gets
  * `capacity` complete entries. Heads count entries ever written and are stored (release) after the entry. */
 #include "traces/trace_ring.h"
 #include "base/alloc.h"

@@ -1,8 +1,9 @@
-/* trace_ring.h - records spans without slowing the run: one memory-mapped file per rank, one writer, no locks.
+/* trace_ring.h - records spans without slowing the run: one memory-mapped file per rank,
+ * one writer, no locks.
  *
- * The file's space is reserved when it is created (so that a full disk is an error then, not a signal later)
- * and survives a kill of the rank. When it is full, the oldest spans are overwritten and counted as
- * dropped. */
+ * The file's space is reserved when it is created (so that a full disk is an error then, not a signal
+ * later) and survives a kill of the rank. When it is full, the oldest spans are overwritten and
+ * counted as dropped. */
 #ifndef HP_TRACE_RING_H
 #define HP_TRACE_RING_H
 
@@ -39,7 +40,7 @@ typedef enum hp_yardstick {
     HP_YARDSTICKS
 } hp_yardstick;
 extern const char *const hp_yardstick_names[HP_YARDSTICKS];
-enum { HP_SPEED_CLASSES = HP_YARD_DRAM + 1 }; /* arith, l2, dram: of what compute tasks consist */
+enum { HP_SPEED_CLASSES = HP_YARD_DRAM + 1 }; /* arith, l2, dram: what compute tasks consist of */
 static inline hp_counter hp_yardstick_counter(hp_yardstick y) {
     return (hp_counter)(HP_COUNTER_YARD_ARITH + (int)y);
 }

@@ -1,4 +1,5 @@
-/* trace_text.c - cleans untrusted strings; UTF-8 is validated as in RFC 3629 (no overlong forms, no surrogates). */
+/* trace_text.c - cleans untrusted strings; UTF-8 is validated as in RFC 3629 (no overlong
+ * forms, no surrogates). */
 #include "traces/trace_text.h"
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@ typedef struct utf8_form {
 static const utf8_form forms[] = {
     {0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
 
-/* Decodes one code point; returns its length in bytes, 0 when malformed. */
+/* Decodes one code point; returns its length in bytes, 0 if malformed. */
 static int decode(const unsigned char *s, uint32_t *code) {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const utf8_form *f = &forms[i];

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One side's times by group: a value per group (median based) and one per iteration (for the test). */
+/* One side's times by group: a value per group (based on medians) and one per iteration (for the test). */
 typedef struct side {
     const hp_trace *t;
     int n_group;
@@ -64,7 +64,7 @@ static hp_compare_row make_row(const hp_comparison *c, const char *name, double 
 
 static hp_compare_row row_of_samples(const hp_comparison *c, const char *name, double *a, int na, double *b,
                                      int nb) {
-    /* before hp_median sorts them; the test does not depend on the order */
+    /* must precede hp_median, which sorts; the test itself does not depend on the order */
     const double p = p_value(c, a, na, b, nb);
     return make_row(c, name, hp_median(a, na), hp_median(b, nb), p);
 }

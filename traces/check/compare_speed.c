@@ -9,7 +9,7 @@ typedef struct three {
     double predicted_s, quiet_s, expected_s;
 } three;
 
-/* Does its median time contain absences of the processor? */
+/* Does the median time of this task contain absences of the processor? */
 static bool is_interrupted(const hp_trace *a, int task, double seconds, const hp_task_speed *speed) {
     return a->task[task].queue != HP_QUEUE_COMPUTE || seconds > speed->slice_s;
 }
@@ -19,7 +19,7 @@ static double expected_of(const hp_trace *a, int task, double seconds, const hp_
     return is_interrupted(a, task, seconds, speed) ? there / speed->present : there;
 }
 
-/* Of one group, or of all compute tasks as if they met their share of absences (group NULL). */
+/* Sums one group; group NULL: all compute tasks, as if each were absent for its share of the time. */
 static three sum_tasks(const hp_trace *a, const hp_trace_median *m, int64_t n, const hp_task_speed *speed,
                        const int32_t *group, int wanted) {
     three s = {0};
@@ -40,7 +40,7 @@ static void set_expected(hp_compare_row *r, double factor) {
     r->model_error = r->measured_s > 0 ? (r->expected_s - r->measured_s) / r->measured_s : NAN;
 }
 
-/* Where nothing is predicted, nothing is expected at another speed either. */
+/* If nothing is predicted, nothing is expected at another speed either. */
 static double factor_of(three s) {
     return s.predicted_s > 0 ? s.expected_s / s.predicted_s : 1;
 }
@@ -50,7 +50,7 @@ static void set_phases(hp_arena *arena, const hp_trace *a, const hp_trace_median
     int32_t *group = HP_NEW(arena, int32_t, a->n_task);
     for (int i = 0; i < a->n_task; i++) group[i] = a->task[i].phase;
     for (int i = 0; i < c->n_phase; i++) {
-        const int phase = c->phase[i].phase; /* -1: waiting, which goes with the step */
+        const int phase = c->phase[i].phase; /* -1: waiting, which scales with the step */
         set_expected(&c->phase[i], phase < 0 ? step : factor_of(sum_tasks(a, m, n, speed, group, phase)));
     }
 }
@@ -65,7 +65,7 @@ static void set_kinds(hp_arena *arena, const hp_trace *a, const hp_trace_median 
 }
 
 static void set_tasks(const hp_trace *a, const hp_task_speed *speed, hp_comparison *c) {
-    for (int i = 0, j = 0; i < c->n_task; i++) { /* both by role and task */
+    for (int i = 0, j = 0; i < c->n_task; i++) { /* both are sorted by role and task */
         while (a->task[j].role != c->task[i].role || a->task[j].task != c->task[i].task) j++;
         const double t = c->task[i].predicted_s;
         set_expected(&c->task[i], t > 0 ? expected_of(a, j, t, speed) / t : 1);

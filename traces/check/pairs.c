@@ -1,4 +1,4 @@
-/* pairs.c - paired t statistics of a race's rounds, and who leaves it when. */
+/* pairs.c - paired t statistics of a race's rounds, and when plans are dropped. */
 #include "traces/check/pairs.h"
 #include "base/alloc.h"
 
@@ -35,7 +35,7 @@ static bool ran(const hp_pairs *p, const bool *who, int round) {
     return true;
 }
 
-/* Of one round: the mean logarithm of those in `who`. */
+/* Mean logarithm in one round over the plans in `who`. */
 static double round_mean(const hp_pairs *p, const bool *who, int round) {
     double sum = 0;
     int n = 0;
@@ -44,8 +44,8 @@ static double round_mean(const hp_pairs *p, const bool *who, int round) {
     return sum / n;
 }
 
-/* Variance of one plan's noise in one round: the residuals of log y = round + plan, which have (rounds - 1)(plans - 1)
- * degrees of freedom. */
+/* Variance of one plan's noise in one round: the residuals of log y = round + plan, with (rounds - 1)(plans -
+ * 1) degrees of freedom. */
 static double noise(const hp_pairs *p, const bool *who, int *df) {
     double squares = 0;
     int plans = 0, rounds = 0;
@@ -96,7 +96,7 @@ double hp_race_level(int n, int look) {
     return HP_RACE_ALPHA / ((double)look * (look + 1)) / (n > 1 ? n - 1 : 1);
 }
 
-/* Mean logarithm of i over the rounds in which all of `who` ran; who NULL: over its own. */
+/* Mean logarithm of plan i over the rounds in which all of `who` ran; who NULL: over its own rounds. */
 static double mean_log(const hp_pairs *p, const bool *who, int i) {
     double sum = 0;
     int n = 0;
@@ -137,7 +137,7 @@ bool hp_race_settled(const hp_pairs *p, int look, const bool *live) {
     for (int i = 0; best >= 0 && i < p->n; i++) {
         if (!live[i] || i == best) continue;
         hp_pair pair = hp_pairs_of(p, live, best, i);
-        pair.mean += log(1 + HP_RACE_EQUAL); /* slower than a plan that would be better by so much */
+        pair.mean += log(1 + HP_RACE_EQUAL); /* slower than a plan that would be better by this much */
         if (hp_pair_slower(&pair) >= hp_race_level(p->n, look)) return false;
     }
     return best >= 0;

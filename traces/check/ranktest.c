@@ -1,8 +1,8 @@
-/* ranktest.c - Mann-Whitney and Wilcoxon signed-rank tests; GSL provides the normal tail, the exact
+/* ranktest.c - Mann-Whitney and Wilcoxon signed-rank tests. GSL provides the normal tail; the exact
  * distributions are computed here (GSL has neither test).
  *
- * Mid-ranks are stored doubled, so that they are integers even with ties. The exact distribution counts, for
- * every possible sum of doubled ranks, in how many ways it can occur: all counts stay below 2^53, so doubles
+ * Mid-ranks are stored doubled, so they are integers even with ties. The exact distribution counts in how
+ * many ways every possible sum of doubled ranks can occur: all counts stay below 2^53, so doubles
  * represent them exactly. */
 #include "traces/check/ranktest.h"
 #include "base/alloc.h"
@@ -75,7 +75,7 @@ double hp_mann_whitney(const double *x, int nx, const double *y, int ny) {
     ranked *v = hp_zeroed((size_t)n, sizeof *v);
     for (int i = 0; i < n; i++) v[i] = (ranked){i < nx ? x[i] : y[i - nx], i, 0};
     const double ties = rank_values(v, n);
-    double sum2 = 0; /* of x, doubled */
+    double sum2 = 0; /* sum over x, doubled */
     for (int i = 0; i < n; i++)
         if (v[i].index < nx) sum2 += v[i].rank2;
     double p;
@@ -108,7 +108,7 @@ double hp_wilcoxon(const double *x, int n, double center) {
     for (int i = 0; i < n; i++)
         if (x[i] != center) v[m++] = (ranked){fabs(x[i] - center), i, 0};
     const double ties = rank_values(v, m);
-    double sum2 = 0; /* of the values above the centre, doubled */
+    double sum2 = 0; /* sum over the values above the centre, doubled */
     for (int i = 0; i < m; i++)
         if (x[v[i].index] > center) sum2 += v[i].rank2;
     const double all = m;

@@ -93,7 +93,7 @@ static double *phase_samples(hp_arena *arena, const hp_trace *t, int phase) {
     return hp_trace_totals(arena, t, group, 1);
 }
 
-/* The rows of `compare`, of which the step is judged. */
+/* Adds the rows of `compare`, of which only the step is judged. */
 static void add_times(hp_arena *arena, const hp_trace *old, const hp_trace *new, const hp_comparison *m,
                       double limit, hp_check *c) {
     add_time(c, &m->step, hp_trace_steps(arena, old), hp_trace_steps(arena, new), limit);
@@ -117,7 +117,7 @@ static void add_plain(hp_check *c, const char *name, hp_check_unit unit, double 
     c->row[c->n_row++] = r;
 }
 
-/* How a run ended is a row when one of them did not end well. */
+/* Adds a row for how the runs ended if one of them did not end well. */
 static void add_status(hp_check *c, int old, int new) {
     if (old == 0 && new == 0) return;
     c->row[c->n_row++] = (hp_check_row){.name = "exit status",
@@ -130,8 +130,8 @@ static void add_status(hp_check *c, int old, int new) {
                                         .verdict = new ? HP_VERDICT_REGRESSION : HP_VERDICT_INFO};
 }
 
-/* Steps of each side with which all of one below all of the other is significant. Fewer on one side are not made
- * up for by many on the other: steps of one process are not as independent as the test takes them to be. */
+/* Steps per side from which complete separation is significant. Many steps on one side do not make up for few
+ * on the other: steps of one process are less independent than the test assumes. */
 static int steps_needed(void) {
     double v[64];
     for (int n = 1; n <= 32; n++) {
@@ -157,7 +157,7 @@ hp_status hp_check_run(hp_arena *arena, hp_check_side *old_side, hp_check_side *
     c->n_needed = steps_needed();
     c->too_few = c->n_old < c->n_needed || c->n_new < c->n_needed;
     c->plans_differ = strcmp(old->plan_hash, new->plan_hash) != 0;
-    c->row = HP_NEW(arena, hp_check_row, m.n_phase + 5); /* step, phases; two of memory, loss, status */
+    c->row = HP_NEW(arena, hp_check_row, m.n_phase + 5); /* step, phases; two rows of memory, loss, status */
     add_times(arena, old, new, &m, limits->max_slowdown, c);
     if (!isnan(old_side->planned_bytes) && !isnan(new_side->planned_bytes))
         add_plain(c, "planned memory", HP_CHECK_BYTES, old_side->planned_bytes, new_side->planned_bytes,

@@ -1,5 +1,5 @@
-/* trace_check.h - the regression gate: is a run slower, larger or worse than an earlier one, beyond noise and a
- * limit? */
+/* trace_check.h - the regression gate: is a run slower, larger or worse than an earlier one, beyond
+ * noise and a limit? */
 #ifndef HP_TRACE_CHECK_H
 #define HP_TRACE_CHECK_H
 
@@ -46,26 +46,26 @@ typedef struct hp_check {
     hp_check_row *row;
     int n_old, n_new; /* steps judged, without warm-up */
     int warmup_old, warmup_new;
-    bool too_few; /* steps on either side for any difference to be significant if both had so few */
-    int n_needed; /* steps of each side that would do */
+    bool too_few; /* a side has fewer than n_needed steps */
+    int n_needed; /* steps per side that would suffice */
     bool plans_differ;
 } hp_check;
 
-/* One side: one run. */
+/* One side: a run. */
 typedef struct hp_check_side {
     hp_trace trace;
     double planned_bytes, peak_bytes; /* largest over ranks; NaN: not recorded */
-    double final_loss;                /* of the last step, mean over ranks; NaN: none, or NaN itself */
+    double final_loss;                /* last step's loss, mean over ranks; NaN: none, or NaN itself */
     bool has_loss;
 } hp_check_side;
 
 /* Loads the newest executed run of a file. Errors: HP_EDATA. */
 hp_status hp_check_load(hp_arena *arena, const char *path, hp_check_side *s, hp_error *err);
 
-/* Judges what was asked for: step time (Mann-Whitney at HP_COMPARE_ALPHA, and the limit), memory and loss (the
- * limit alone). A run that did not end well, or whose loss is no number any more, is a regression whatever its
- * limits. Phases and waiting are shown: their time may move from one to the other, between plans or by chance,
- * and what it costs is in the step. Errors: HP_EDATA when a side has no complete step. */
+/* Judges what was asked for: step time (Mann-Whitney at HP_COMPARE_ALPHA, and the limit), memory and loss
+ * (only the limit). A run that did not end well, or whose loss became NaN, is a regression whatever its
+ * limits. Phases and waiting are only shown: time may move between them, by another plan or by chance, and
+ * what it costs is in the step. Errors: HP_EDATA (a side has no complete step). */
 hp_status hp_check_run(hp_arena *arena, hp_check_side *old_side, hp_check_side *new_side,
                        const hp_check_limits *limits, hp_check *c, hp_error *err);
 

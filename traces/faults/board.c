@@ -1,4 +1,4 @@
-/* board.c - reads a board beside those who write it. */
+/* board.c - reads a board while others write it. */
 #include "traces/faults/board.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* diagnosis.c - replays what each rank had done of its last step, and follows what the next task lacks to the other end. */
+/* diagnosis.c - replays what each rank had done in its last step, and follows what the next task
+ * lacks to the other end. */
 #include "traces/faults/diagnosis.h"
 
 #include "plan/program/wiring.h"
@@ -8,8 +9,8 @@
 struct hp_diagnosis {
     const hp_program *p;
     hp_wiring *w;
-    int32_t *iter; /* per rank: its last step; -1: none */
-    bool **done;   /* per rank and task: in that step */
+    int32_t *iter; /* last step of each rank; -1: none */
+    bool **done;   /* per rank and task, in that step */
 };
 
 hp_diagnosis *hp_diagnosis_new(hp_arena *arena, const hp_program *p) {
@@ -36,12 +37,12 @@ void hp_diagnosis_done(hp_diagnosis *d, int rank, int32_t iter, int32_t task) {
     d->done[rank][task] = true;
 }
 
-/* Has the rank done that task of a step? Of an earlier step than its last one it has done all. */
+/* Has the rank done that task of a step? It has done all tasks of steps before its last one. */
 static bool has_done(const hp_diagnosis *d, int rank, int32_t iter, int32_t task) {
     return d->iter[rank] > iter || (d->iter[rank] == iter && d->done[rank][task]);
 }
 
-/* Has it come to the task: is all done that the task waits for? */
+/* Has the rank reached the task, with everything done that the task waits for? */
 static bool has_come(const hp_diagnosis *d, int rank, int32_t iter, int32_t task) {
     const hp_role *r = role_of(d, rank);
     if (d->iter[rank] != iter) return d->iter[rank] > iter;
@@ -50,7 +51,7 @@ static bool has_come(const hp_diagnosis *d, int rank, int32_t iter, int32_t task
     return true;
 }
 
-/* The first task of a queue that is not done; -1: all are. */
+/* The first unfinished task of a queue; -1: all are done. */
 static int head_of(const hp_diagnosis *d, int rank, int queue) {
     const hp_wired_queue *q = &d->w->role[rank % d->p->n_role].queue[queue];
     for (int k = 0; k < q->n; k++)
@@ -63,7 +64,7 @@ static void wait_for(hp_stopped *s, int rank) {
     s->n_for++;
 }
 
-/* Members of a collective that have not come to it. */
+/* Finds the members of a collective that have not reached it. */
 static void absent_members(const hp_diagnosis *d, int rank, int task, int32_t iter, hp_stopped *s) {
     const hp_program *p = d->p;
     const int role = rank % p->n_role, replica = rank / p->n_role;
@@ -79,7 +80,7 @@ static void absent_members(const hp_diagnosis *d, int rank, int task, int32_t it
     }
 }
 
-/* Who owes what this message or collective lacks? */
+/* Finds the ranks that keep this message or collective from completing. */
 static void find_debtors(const hp_diagnosis *d, int rank, int task, int32_t iter, hp_stopped *s) {
     const int role = rank % d->p->n_role;
     const hp_queue *q = hp_wired_queue_of(&d->w->role[role], task);
@@ -91,7 +92,8 @@ static void find_debtors(const hp_diagnosis *d, int rank, int task, int32_t iter
     if (end >= 0 && !has_done(d, other, iter, end) && !has_come(d, other, iter, end)) wait_for(s, other);
 }
 
-/* From a task that waits, back to one under way that is no compute task. Its dependencies come before it in the list. */
+/* From a waiting task, goes back to a pending one that is not a compute task. Dependencies precede
+ * a task in the list. */
 static int under_way(const hp_diagnosis *d, int rank, int task) {
     const hp_role *r = role_of(d, rank);
     for (;;) {
@@ -99,7 +101,7 @@ static int under_way(const hp_diagnosis *d, int rank, int task) {
         for (int k = r->dep_first[task]; k < r->dep_first[task + 1] && lacks < 0; k++)
             if (!d->done[rank][r->dep[k]]) lacks = r->dep[k];
         if (lacks < 0) return task;
-        const int head = head_of(d, rank, r->task[lacks].queue); /* queues go in order */
+        const int head = head_of(d, rank, r->task[lacks].queue); /* queues run in order */
         task = head >= 0 && head < lacks ? head : lacks;
         if (r->task[task].queue == 0) return task;
     }
@@ -111,7 +113,7 @@ static int count_done(const hp_diagnosis *d, int rank) {
     return n;
 }
 
-/* Where all of a step is done, the next one is what the rank is at. */
+/* If all of a step is done, the rank is at the next one. */
 static void go_on(hp_diagnosis *d, int rank) {
     const hp_role *r = role_of(d, rank);
     if (d->iter[rank] < 0 || count_done(d, rank) < r->n_task) return;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows the name, which may hold anything, in `text`: the state comes first, as field 3. NULL: no such file. */
+/* What follows the name, which may contain anything, in `text`: the state comes first, as field 3.
+ * NULL: no such file. */
 static const char *after_name(const char *path, char text[1024]) {
     FILE *f = fopen(path, "re");
     const size_t n = f ? fread(text, 1, 1023, f) : 0;
@@ -33,7 +34,7 @@ static hp_process_state state_of_letter(char letter) {
     }
 }
 
-/* Of its threads the one that waits for a disk says most, then one that computes. */
+/* The most telling state of a process's threads: waiting for a disk, then computing. */
 static hp_process_state state_of_all(hp_process_state a, hp_process_state b) {
     static const int WEIGHT[HP_PROCESS_STATES] = {
         [HP_PROCESS_SLEEPS] = 1, [HP_PROCESS_RUNS] = 2, [HP_PROCESS_DISK] = 3, [HP_PROCESS_STOPPED] = 4};
@@ -50,7 +51,7 @@ bool hp_process_decodes(int32_t pid) {
     return is;
 }
 
-/* They are started by the first thread (exec/data/image/decoders.c). */
+/* State of the decoders, which the first thread starts (exec/data/image/decoders.c). */
 static hp_process_state state_of_decoders(int32_t pid) {
     char path[64], number[16];
     hp_process_state s = HP_PROCESS_GONE;
