@@ -366,13 +366,13 @@ static uint64_t global_sample(const hp_bound *b, const hp_step *s, int64_t n) {
 
 /* First channel of a pixel of the box in its sample of the whole map. */
 static int64_t global_element(const hp_shape *g, int y, int x) {
-    return ((int64_t)(g->oy0 + y) * g->full_ow + g->ox0 + x) * g->full_oc + g->oc0;
+    return ((int64_t)(g->oy0 + y) * g->full.ow + g->ox0 + x) * g->full.oc + g->oc0;
 }
 
 void hp_dropout_row(const hp_bound *b, const hp_step *s, int64_t n, int y, float *keep) {
     const hp_shape *g = &b->shape;
     const uint64_t sample = global_sample(b, s, n);
-    const int step = g->oc == g->full_oc ? g->ow : 1; /* contiguous pixels */
+    const int step = g->oc == g->full.oc ? g->ow : 1; /* contiguous pixels */
     for (int x = 0; x < g->ow; x += step, keep += (int64_t)step * g->oc)
         dropout_run(b, s, sample, global_element(g, y, x), (int64_t)step * g->oc, keep);
 }

@@ -134,7 +134,7 @@ hp_clamp hp_clamp_of(const hp_layer *l);
 static inline hp_extent hp_embedding_rows(const hp_bound *b) {
     const int32_t rows = b->graph->param[b->layer->param[0]].dim[0];
     if (b->layer->tp != (int32_t)HP_TP_ROW) return (hp_extent){0, rows};
-    const int width = b->shape.full_oc / hp_summands(b->layer);
+    const int width = b->shape.full.oc / hp_summands(b->layer);
     const hp_summand s = hp_summand_at(b->graph, b->layer, b->shape.oc0 / width);
     return (hp_extent){s.in_lo, s.in_hi};
 }

@@ -4,13 +4,13 @@
 #include <math.h>
 
 int64_t hp_rotary_elems(const hp_bound *b) {
-    const int64_t pixels = (int64_t)b->shape.full_oh * b->shape.full_ow;
+    const int64_t pixels = (int64_t)b->shape.full.oh * b->shape.full.ow;
     return b->layer->rotary > 0 ? pixels * hp_head_channels(b->graph, b->layer) : 0;
 }
 
 void hp_rotary_fill(const hp_bound *b, float *turn) {
     const int channels = hp_head_channels(b->graph, b->layer), half = channels / 2;
-    const int64_t pixels = (int64_t)b->shape.full_oh * b->shape.full_ow;
+    const int64_t pixels = (int64_t)b->shape.full.oh * b->shape.full.ow;
     for (int64_t p = 0; p < pixels; p++)
         for (int c = 0; c < half; c++) {
             const double angle = (double)p * pow(b->layer->rotary, -(double)c / half);

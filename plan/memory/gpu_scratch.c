@@ -22,7 +22,7 @@ hp_gpu_weights hp_gpu_weights_of(const hp_layer *l, const hp_shape *s) {
 }
 
 bool hp_gpu_mean_rows(const hp_layer *l, const hp_shape *s) {
-    return l->op == HP_ADAPTPOOL && s->oh == 1 && s->ow == 1 && s->full_oh == 1 && s->full_ow == 1 &&
+    return l->op == HP_ADAPTPOOL && s->oh == 1 && s->ow == 1 && s->full.oh == 1 && s->full.ow == 1 &&
            (int64_t)s->ih * s->iw >= HP_GPU_MEAN_ROWS;
 }
 
@@ -49,7 +49,7 @@ int64_t hp_gpu_groupnorm_partial(const hp_shape *s) {
 }
 
 static int64_t groupnorm_bytes(const hp_layer *l, const hp_shape *s) {
-    const int32_t width = s->full_oc / l->groups;
+    const int32_t width = s->full.oc / l->groups;
     return hp_gpu_groupnorm_partial(s) + 8 * s->n * (2 * (int64_t)s->ic + 4 * (int64_t)(s->ic / width));
 }
 

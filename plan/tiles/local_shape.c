@@ -27,11 +27,11 @@ hp_shape hp_shape_between(const hp_graph *g, int layer, const hp_box *in, const 
                   .oy0 = out->lo[HP_AXIS_H],
                   .ox0 = out->lo[HP_AXIS_W],
                   .oc0 = out->lo[HP_AXIS_C],
-                  .full_ih = x->h,
-                  .full_iw = x->w,
-                  .full_oh = y->h,
-                  .full_ow = y->w,
-                  .full_oc = y->c};
+                  .full.ih = x->h,
+                  .full.iw = x->w,
+                  .full.oh = y->h,
+                  .full.ow = y->w,
+                  .full.oc = y->c};
     if (l->op == HP_LINEAR) {
         s.kh = x->h;
         s.kw = x->w;

@@ -114,7 +114,9 @@ typedef struct hp_shape {
     int32_t ih, iw, ic, oh, ow, oc;
     int32_t kh, kw, sh, sw, ph, pw, dh, dw, groups;
     int32_t iy0, ix0, oy0, ox0, oc0; /* first row, column, channel of the boxes in the whole map */
-    int32_t full_ih, full_iw, full_oh, full_ow, full_oc; /* the whole map; its padding is the layer's */
+    struct {
+        int32_t ih, iw, oh, ow, oc;
+    } full; /* the whole maps; their padding is the layer's */
 } hp_shape;
 
 /* `in`: box of the buffer that is read (input 0), `out`: box of the output. Linear layers are a convolution whose kernel

@@ -96,10 +96,10 @@ static hp_dnn_conv conv_of(const task *t, int32_t side) {
                          .dil_h = 1,
                          .dil_w = 1,
                          .groups = 1,
-                         .pad_top = t->top,
-                         .pad_bottom = t->bottom,
-                         .pad_left = t->side,
-                         .pad_right = t->side};
+                         .pad.top = t->top,
+                         .pad.bottom = t->bottom,
+                         .pad.left = t->side,
+                         .pad.right = t->side};
 }
 
 static hp_status fill_input(const maps *m, hp_error *err) {
@@ -136,7 +136,7 @@ static double exact(const maps *m, int32_t oy, int32_t ox, int32_t k) {
     const hp_dnn_conv *c = &m->c;
     double sum = 0;
     for (int32_t tap = 0; tap < c->kh * c->kw; tap++) {
-        const int32_t iy = oy - c->pad_top + tap / c->kw, ix = ox - c->pad_left + tap % c->kw;
+        const int32_t iy = oy - c->pad.top + tap / c->kw, ix = ox - c->pad.left + tap % c->kw;
         if (iy < 0 || iy >= c->ih || ix < 0 || ix >= c->iw) continue;
         const int64_t x = (int64_t)iy * SHIFT % m->row + (int64_t)ix * c->ic,
                       w = ((int64_t)k * c->kh * c->kw + tap) * c->ic;

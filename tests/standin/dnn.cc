@@ -52,8 +52,8 @@ template <typename F> static void for_pixel(const hp_dnn_conv &c, int64_t n, int
     const int64_t out = (n * c.oh + oy) * c.ow + ox;
     for (int r = 0; r < c.kh; r++)
         for (int s = 0; s < c.kw; s++) {
-            const int iy = oy * c.stride_h - c.pad_top + r * c.dil_h;
-            const int ix = ox * c.stride_w - c.pad_left + s * c.dil_w;
+            const int iy = oy * c.stride_h - c.pad.top + r * c.dil_h;
+            const int ix = ox * c.stride_w - c.pad.left + s * c.dil_w;
             if (iy >= 0 && iy < c.ih && ix >= 0 && ix < c.iw)
                 for_tap(c, (n * c.ih + iy) * c.iw + ix, out, r, s, f);
         }
@@ -153,8 +153,8 @@ static bool agree(int in, int out, int kernel, int dilation, int stride, int bef
 }
 
 static bool consistent(const hp_dnn_conv *c) {
-    const bool sizes = agree(c->ih, c->oh, c->kh, c->dil_h, c->stride_h, c->pad_top, c->pad_bottom) &&
-                       agree(c->iw, c->ow, c->kw, c->dil_w, c->stride_w, c->pad_left, c->pad_right);
+    const bool sizes = agree(c->ih, c->oh, c->kh, c->dil_h, c->stride_h, c->pad.top, c->pad.bottom) &&
+                       agree(c->iw, c->ow, c->kw, c->dil_w, c->stride_w, c->pad.left, c->pad.right);
     const bool types = c->dtype == HP_F32 || c->dtype == HP_BF16 || c->dtype == HP_F16;
     const bool plain = !c->bias && c->act == HP_ACT_NONE;
     return sizes && types && c->ic % c->groups == 0 && c->oc % c->groups == 0 && c->act <= HP_ACT_RELU6 &&
@@ -165,7 +165,7 @@ static std::string key_of(const hp_dnn_conv &c) {
     std::string key;
     for (const int64_t v : {(int64_t)c.kind, (int64_t)c.dtype, (int64_t)c.math, c.n, (int64_t)c.ih,
                             (int64_t)c.iw, (int64_t)c.ic, (int64_t)c.oc, (int64_t)c.kh, (int64_t)c.kw,
-                            (int64_t)c.stride_h, (int64_t)c.pad_top})
+                            (int64_t)c.stride_h, (int64_t)c.pad.top})
         key += std::to_string(v) + ",";
     return key;
 }

@@ -39,12 +39,12 @@ static hp_dnn_conv draw_conv(uint64_t r) {
                      .dil_w = 1,
                      .groups = groups,
                      .add = dice(r, 12, 0, 1)};
-    c.pad_top = c.pad_bottom = dice(r, 13, 0, c.kh / 2);
-    c.pad_left = c.pad_right = dice(r, 14, 0, c.kw / 2);
-    c.oh = (c.ih + c.pad_top + c.pad_bottom - c.kh) / c.stride_h + 1;
-    c.ow = (c.iw + c.pad_left + c.pad_right - c.kw) / c.stride_w + 1;
-    c.pad_bottom = (c.oh - 1) * c.stride_h + c.kh - c.ih - c.pad_top; /* below 0: unread rows */
-    c.pad_right = (c.ow - 1) * c.stride_w + c.kw - c.iw - c.pad_left;
+    c.pad.top = c.pad.bottom = dice(r, 13, 0, c.kh / 2);
+    c.pad.left = c.pad.right = dice(r, 14, 0, c.kw / 2);
+    c.oh = (c.ih + c.pad.top + c.pad.bottom - c.kh) / c.stride_h + 1;
+    c.ow = (c.iw + c.pad.left + c.pad.right - c.kw) / c.stride_w + 1;
+    c.pad.bottom = (c.oh - 1) * c.stride_h + c.kh - c.ih - c.pad.top; /* below 0: unread rows */
+    c.pad.right = (c.ow - 1) * c.stride_w + c.kw - c.iw - c.pad.left;
     if (c.kind != HP_DNN_FORWARD) return c;
     c.bias = dice(r, 15, 0, 1);
     c.act = c.bias ? HP_ACT_RELU : HP_ACT_NONE;

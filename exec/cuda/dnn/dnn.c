@@ -118,8 +118,8 @@ const char *hp_dnn_key(const hp_dnn_conv *c, char out[HP_DNN_KEY]) {
              "%s %s%s n%lld i%dx%dx%d o%dx%dx%d k%dx%d s%dx%d d%dx%d g%d p%d,%d,%d,%d a%d%s%s%s%s%s",
              KINDS[c->kind], hp_dtype_names[c->dtype], math, (long long)c->n, (int)c->ih, (int)c->iw,
              (int)c->ic, (int)c->oh, (int)c->ow, (int)c->oc, (int)c->kh, (int)c->kw, (int)c->stride_h,
-             (int)c->stride_w, (int)c->dil_h, (int)c->dil_w, (int)c->groups, (int)c->pad_top,
-             (int)c->pad_left, (int)c->pad_bottom, (int)c->pad_right, (int)c->alignment, view,
+             (int)c->stride_w, (int)c->dil_h, (int)c->dil_w, (int)c->groups, (int)c->pad.top,
+             (int)c->pad.left, (int)c->pad.bottom, (int)c->pad.right, (int)c->alignment, view,
              c->bias ? " bias" : "", c->add ? " add" : "", c->act ? " " : "", hp_act_names[c->act]);
     return out;
 }

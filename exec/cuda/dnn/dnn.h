@@ -33,7 +33,9 @@ typedef struct hp_dnn_conv {
     int32_t ih, iw, ic; /* input */
     int32_t oh, ow, oc; /* output */
     int32_t kh, kw, stride_h, stride_w, dil_h, dil_w, groups;
-    int32_t pad_top, pad_left, pad_bottom, pad_right; /* negative: rows and columns that are not read */
+    struct {
+        int32_t top, left, bottom, right; /* negative: rows and columns that are not read */
+    } pad;
     /* Elements between rows and between samples of x where x is part of a larger map; 0: dense. */
     int64_t x_row, x_sample;
     /* Forward: y = act(conv(x, w) + bias + z), where z has y's size and dtype. Gradients: bias

@@ -67,8 +67,8 @@ static __device__ Sum forward_sum(const hp_dnn_conv &c, int64_t at) {
     for (int64_t k = threadIdx.x; k < (int64_t)c.kh * c.kw * ins; k += ACROSS) {
         int64_t i = k;
         const int32_t in = take(i, ins), s = take(i, c.kw), r = (int32_t)i,
-                      y = oy * c.stride_h - c.pad_top + r * c.dil_h,
-                      x = ox * c.stride_w - c.pad_left + s * c.dil_w;
+                      y = oy * c.stride_h - c.pad.top + r * c.dil_h,
+                      x = ox * c.stride_w - c.pad.left + s * c.dil_w;
         if (y >= 0 && y < c.ih && x >= 0 && x < c.iw)
             add_term(sum, x_at(c, at, y, x, g * ins + in), w_at(c, out, r, s, in));
     }
@@ -82,7 +82,7 @@ static __device__ Sum dgrad_sum(const hp_dnn_conv &c, int64_t at) {
     for (int64_t k = threadIdx.x; k < (int64_t)c.kh * c.kw * outs; k += ACROSS) {
         int64_t i = k;
         const int32_t out = g * outs + take(i, outs), s = take(i, c.kw), r = (int32_t)i,
-                      y = iy + c.pad_top - r * c.dil_h, x = ix + c.pad_left - s * c.dil_w;
+                      y = iy + c.pad.top - r * c.dil_h, x = ix + c.pad.left - s * c.dil_w;
         if (y >= 0 && x >= 0 && y % c.stride_h == 0 && x % c.stride_w == 0 && y / c.stride_h < c.oh &&
             x / c.stride_w < c.ow)
             add_term(sum, y_at(c, at, y / c.stride_h, x / c.stride_w, out),
@@ -97,8 +97,8 @@ static __device__ Sum wgrad_sum(const hp_dnn_conv &c, int64_t at) {
                   out = (int32_t)at, g = out / (c.oc / c.groups);
     for (int64_t k = threadIdx.x; k < c.n * c.oh * c.ow; k += ACROSS) {
         int64_t i = k;
-        const int32_t ox = take(i, c.ow), oy = take(i, c.oh), y = oy * c.stride_h - c.pad_top + r * c.dil_h,
-                      x = ox * c.stride_w - c.pad_left + s * c.dil_w;
+        const int32_t ox = take(i, c.ow), oy = take(i, c.oh), y = oy * c.stride_h - c.pad.top + r * c.dil_h,
+                      x = ox * c.stride_w - c.pad.left + s * c.dil_w;
         if (y >= 0 && y < c.ih && x >= 0 && x < c.iw)
             add_term(sum, x_at(c, i, y, x, g * ins + in), y_at(c, i, oy, ox, out));
     }

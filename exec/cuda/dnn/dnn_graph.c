@@ -111,7 +111,7 @@ static cudnnBackendDescriptor_t outputs(hp_dnn_owner *o, const hp_dnn_conv *c, i
 static cudnnBackendDescriptor_t window(hp_dnn_owner *o, const hp_dnn_conv *c) {
     const cudnnBackendDescriptor_t d = hp_dnn_make(o, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-    const int64_t before[2] = {c->pad_top, c->pad_left}, after[2] = {c->pad_bottom, c->pad_right},
+    const int64_t before[2] = {c->pad.top, c->pad.left}, after[2] = {c->pad.bottom, c->pad.right},
                   stride[2] = {c->stride_h, c->stride_w}, dilation[2] = {c->dil_h, c->dil_w};
     hp_dnn_set_int(o, d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
     hp_dnn_set(o, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &SUMS);

@@ -35,10 +35,10 @@ static inline hp_dnn_conv hp_dnn_conv_of(const hp_device *d, const hp_bound *b, 
                      .dil_h = s->dh,
                      .dil_w = s->dw,
                      .groups = s->groups > 0 ? s->groups : 1,
-                     .pad_top = s->ph,
-                     .pad_left = s->pw};
-    c.pad_bottom = hp_dnn_behind(c.oh, s->sh, s->kh, s->dh, s->ph, c.ih);
-    c.pad_right = hp_dnn_behind(c.ow, s->sw, s->kw, s->dw, s->pw, c.iw);
+                     .pad.top = s->ph,
+                     .pad.left = s->pw};
+    c.pad.bottom = hp_dnn_behind(c.oh, s->sh, s->kh, s->dh, s->ph, c.ih);
+    c.pad.right = hp_dnn_behind(c.ow, s->sw, s->kw, s->dw, s->pw, c.iw);
     return c;
 }
 

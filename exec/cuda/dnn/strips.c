@@ -32,10 +32,10 @@ typedef struct margin {
 } margin;
 
 static margin margin_of(const hp_dnn_conv *c) {
-    return (margin){.top = positive(-c->pad_top),
-                    .left = positive(-c->pad_left),
-                    .bottom = c->pad_bottom <= -c->stride_h ? -c->pad_bottom : 0,
-                    .right = c->pad_right <= -c->stride_w ? -c->pad_right : 0};
+    return (margin){.top = positive(-c->pad.top),
+                    .left = positive(-c->pad.left),
+                    .bottom = c->pad.bottom <= -c->stride_h ? -c->pad.bottom : 0,
+                    .right = c->pad.right <= -c->stride_w ? -c->pad.right : 0};
 }
 
 static bool is_some(const margin *m) {
@@ -58,10 +58,10 @@ static void crop(hp_dnn_piece *p) {
     p->x_at = m.top * hp_dnn_x_row(c) + m.left * (int64_t)c->ic;
     c->ih -= m.top + m.bottom;
     c->iw -= m.left + m.right;
-    c->pad_top = positive(c->pad_top);
-    c->pad_left = positive(c->pad_left);
-    c->pad_bottom = positive(c->pad_bottom);
-    c->pad_right = positive(c->pad_right);
+    c->pad.top = positive(c->pad.top);
+    c->pad.left = positive(c->pad.left);
+    c->pad.bottom = positive(c->pad.bottom);
+    c->pad.right = positive(c->pad.right);
     align(p);
 }
 
@@ -72,15 +72,15 @@ static hp_status whole(const hp_dnn_conv *asked, hp_dnn_piece *p, hp_error *err)
     crop(p);
     if (c->n > 0 && c->stride_h > 0 && c->stride_w > 0 && c->groups > 0 && c->ic % c->groups == 0 &&
         c->oc % c->groups == 0 &&
-        agree(c->ih, c->oh, reach(c->kh, c->dil_h), c->stride_h, c->pad_top, c->pad_bottom) &&
-        agree(c->iw, c->ow, reach(c->kw, c->dil_w), c->stride_w, c->pad_left, c->pad_right))
+        agree(c->ih, c->oh, reach(c->kh, c->dil_h), c->stride_h, c->pad.top, c->pad.bottom) &&
+        agree(c->iw, c->ow, reach(c->kw, c->dil_w), c->stride_w, c->pad.left, c->pad.right))
         return HP_OK;
     return hp_fail(err, HP_EUNAVAIL,
                    "a convolution of %dx%dx%d to %dx%dx%d, kernel %dx%d, padded by %d,%d,%d,%d: sizes do not "
                    "belong together",
                    (int)asked->ih, (int)asked->iw, (int)asked->ic, (int)asked->oh, (int)asked->ow,
-                   (int)asked->oc, (int)asked->kh, (int)asked->kw, (int)asked->pad_top, (int)asked->pad_left,
-                   (int)asked->pad_bottom, (int)asked->pad_right);
+                   (int)asked->oc, (int)asked->kh, (int)asked->kw, (int)asked->pad.top, (int)asked->pad.left,
+                   (int)asked->pad.bottom, (int)asked->pad.right);
 }
 
 static int64_t row_of(int32_t w, int32_t c) {
@@ -107,9 +107,9 @@ static void rows(const hp_dnn_piece *sample, int32_t x0, int32_t x1, int32_t y0,
     *p = *sample;
     p->conv.ih = x1 - x0;
     p->conv.oh = y1 - y0;
-    p->conv.pad_top = c->pad_top + x0 - y0 * c->stride_h;
-    p->conv.pad_bottom =
-        positive((p->conv.oh - 1) * c->stride_h + reach(c->kh, c->dil_h) - p->conv.pad_top - p->conv.ih);
+    p->conv.pad.top = c->pad.top + x0 - y0 * c->stride_h;
+    p->conv.pad.bottom =
+        positive((p->conv.oh - 1) * c->stride_h + reach(c->kh, c->dil_h) - p->conv.pad.top - p->conv.ih);
     p->x_at += x0 * hp_dnn_x_row(c);
     p->y_at += y0 * row_of(c->ow, c->oc);
     align(p);
@@ -119,8 +119,8 @@ static void rows(const hp_dnn_piece *sample, int32_t x0, int32_t x1, int32_t y0,
 static void output_strip(const hp_dnn_piece *sample, int k, int count, hp_dnn_piece *p) {
     const hp_dnn_conv *c = &sample->conv;
     const int32_t lo = hp_split_at(c->oh, count, k), hi = hp_split_at(c->oh, count, k + 1);
-    const int32_t first = lo * c->stride_h - c->pad_top,
-                  end = (hi - 1) * c->stride_h - c->pad_top + reach(c->kh, c->dil_h);
+    const int32_t first = lo * c->stride_h - c->pad.top,
+                  end = (hi - 1) * c->stride_h - c->pad.top + reach(c->kh, c->dil_h);
     rows(sample, positive(first), end < c->ih ? end : c->ih, lo, hi, p);
 }
 
@@ -128,15 +128,15 @@ static void output_strip(const hp_dnn_piece *sample, int k, int count, hp_dnn_pi
  * first output skips. */
 static int32_t input_bound(const hp_dnn_conv *c, int k, int count) {
     if (k == 0 || k == count) return k ? c->ih : 0;
-    const int32_t at = hp_split_at(c->ih, count, k) + c->pad_top;
-    return positive(at - at % c->stride_h - c->pad_top);
+    const int32_t at = hp_split_at(c->ih, count, k) + c->pad.top;
+    return positive(at - at % c->stride_h - c->pad.top);
 }
 
 static void input_strip(const hp_dnn_piece *sample, int k, int count, hp_dnn_piece *p) {
     const hp_dnn_conv *c = &sample->conv;
     const int32_t lo = input_bound(c, k, count), hi = input_bound(c, k + 1, count);
-    const int32_t first = up(lo + c->pad_top - reach(c->kh, c->dil_h) + 1, c->stride_h),
-                  end = (hi - 1 + c->pad_top) / c->stride_h + 1;
+    const int32_t first = up(lo + c->pad.top - reach(c->kh, c->dil_h) + 1, c->stride_h),
+                  end = (hi - 1 + c->pad.top) / c->stride_h + 1;
     rows(sample, lo, hi, first, end < c->oh ? end : c->oh, p);
 }
 

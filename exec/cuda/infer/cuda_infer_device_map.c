@@ -20,9 +20,9 @@ static hp_cuda_mean_axis mean_axis_of(const hp_bound *b, bool rows) {
     hp_cuda_mean_axis a = {.pad = pad, .counts_pad = windows && l->count_include_pad};
     a.in = rows ? s->ih : s->iw;
     a.in0 = rows ? s->iy0 : s->ix0;
-    a.full_in = rows ? s->full_ih : s->full_iw;
+    a.full_in = rows ? s->full.ih : s->full.iw;
     a.out0 = rows ? s->oy0 : s->ox0;
-    a.full_out = rows ? s->full_oh : s->full_ow;
+    a.full_out = rows ? s->full.oh : s->full.ow;
     a.kernel = !windows ? 0 : rows ? s->kh : s->kw;
     a.stride = rows ? s->sh : s->sw;
     a.end = sized > 0 ? INT64_MAX : a.full_in + pad;
@@ -47,8 +47,8 @@ hp_status hp_cuda_infer_map(hp_device *d, const hp_bound *b, hp_cuda_launch *l, 
                        .shape = b->shape,
                        .rows = mean_axis_of(b, true),
                        .cols = mean_axis_of(b, false),
-                       .down = hp_resampling_of(b->layer, true, s->full_ih, s->full_oh),
-                       .along = hp_resampling_of(b->layer, false, s->full_iw, s->full_ow)};
+                       .down = hp_resampling_of(b->layer, true, s->full.ih, s->full.oh),
+                       .along = hp_resampling_of(b->layer, false, s->full.iw, s->full.ow)};
     if (moves(b->layer)) m->recode = hp_cuda_recode_of(&o, 0);
     *l = (hp_cuda_launch){run_map, m, "own"};
     return HP_OK;

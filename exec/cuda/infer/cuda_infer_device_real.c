@@ -104,9 +104,9 @@ static bool fused_act(int act) {
 /* Own kernels handle an output type other than the input's, negative padding, and additions to a
  * transposed convolution. */
 static bool is_for_dnn(const hp_bound *b, const hp_dnn_conv *c) {
-    const bool padded = c->pad_top >= 0 && c->pad_left >= 0 && c->pad_bottom > -c->stride_h &&
-                        c->pad_right > -c->stride_w && c->pad_top <= (c->kh - 1) * c->dil_h &&
-                        c->pad_left <= (c->kw - 1) * c->dil_w;
+    const bool padded = c->pad.top >= 0 && c->pad.left >= 0 && c->pad.bottom > -c->stride_h &&
+                        c->pad.right > -c->stride_w && c->pad.top <= (c->kh - 1) * c->dil_h &&
+                        c->pad.left <= (c->kw - 1) * c->dil_w;
     return padded && b->stored.x[0] == b->stored.y && !(c->kind == HP_DNN_DGRAD && hp_layer_adds(b->layer));
 }
 

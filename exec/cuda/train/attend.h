@@ -41,8 +41,8 @@ static __device__ inline void clip_window(int32_t k, int32_t window, int32_t shi
 static __device__ inline Rect window_in(const hp_cuda_attend &a, int32_t ky, int32_t kx,
                                         const hp_cuda_heads &box) {
     Rect r;
-    clip_window(ky, a.window_h, a.shift_h, box.y0, box.y0 + box.h, &r.y0, &r.h);
-    clip_window(kx, a.window_w, a.shift_w, box.x0, box.x0 + box.w, &r.x0, &r.w);
+    clip_window(ky, a.window.h, a.window.shift_h, box.y0, box.y0 + box.h, &r.y0, &r.h);
+    clip_window(kx, a.window.w, a.window.shift_w, box.x0, box.x0 + box.w, &r.x0, &r.w);
     return r;
 }
 
@@ -111,7 +111,7 @@ static __device__ inline Channels<T> channels_of(const hp_cuda_attend &a, const 
     c.from = low > box.c0 ? 0 : box.c0 - low;
     c.to = low + a.channels < end ? a.channels : end - low;
     c.channels = a.channels;
-    c.map_w = a.map_w;
+    c.window.map_w = a.window.map_w;
     c.turn = turns ? a.turn : NULL;
     return c;
 }
@@ -132,14 +132,14 @@ struct Pair {
 };
 
 static __device__ inline bool is_seen(const hp_cuda_attend &a, const Pair &p) {
-    return !a.causal || (int64_t)p.ky * a.map_w + p.kx <= (int64_t)p.qy * a.map_w + p.qx;
+    return !a.causal || (int64_t)p.ky * a.window.map_w + p.kx <= (int64_t)p.qy * a.window.map_w + p.qx;
 }
 
 static __device__ inline float bias_of(const hp_cuda_attend &a, int32_t head, const Pair &p) {
     if (!a.bias) return 0;
-    const int32_t wide = 2 * a.window_w - 1, places = (2 * a.window_h - 1) * wide;
-    return a.bias[(int64_t)(head - a.first_head) * places + (p.qy - p.ky + a.window_h - 1) * wide + p.qx -
-                  p.kx + a.window_w - 1];
+    const int32_t wide = 2 * a.window.w - 1, places = (2 * a.window.h - 1) * wide;
+    return a.bias[(int64_t)(head - a.first_head) * places + (p.qy - p.ky + a.window.h - 1) * wide + p.qx -
+                  p.kx + a.window.w - 1];
 }
 
 /* Index of a query in log_sum and product. */
@@ -158,12 +158,12 @@ static __device__ inline bool any_seen(const hp_cuda_attend &a, const Pixels &qu
 static inline Windows windows_of(const hp_cuda_attend *a, const hp_cuda_heads *box, int32_t tile) {
     Windows w;
     w.tile = tile;
-    w.y = floor_of(box->y0 - a->shift_h, a->window_h);
-    w.x = floor_of(box->x0 - a->shift_w, a->window_w);
-    w.h = floor_of(box->y0 + box->h - 1 - a->shift_h, a->window_h) - w.y + 1;
-    w.w = floor_of(box->x0 + box->w - 1 - a->shift_w, a->window_w) - w.x + 1;
-    const int64_t high = box->h < a->window_h ? box->h : a->window_h,
-                  wide = box->w < a->window_w ? box->w : a->window_w;
+    w.y = floor_of(box->y0 - a->window.shift_h, a->window.h);
+    w.x = floor_of(box->x0 - a->window.shift_w, a->window.w);
+    w.h = floor_of(box->y0 + box->h - 1 - a->window.shift_h, a->window.h) - w.y + 1;
+    w.w = floor_of(box->x0 + box->w - 1 - a->window.shift_w, a->window.w) - w.x + 1;
+    const int64_t high = box->h < a->window.h ? box->h : a->window.h,
+                  wide = box->w < a->window.w ? box->w : a->window.w;
     w.tiles = (int32_t)((high * wide + tile - 1) / tile);
     return w;
 }

@@ -145,7 +145,8 @@ static __device__ inline float turned_back(const Stage<D> &s, const Channels<T> 
                                            int32_t c) {
     const int32_t half = to.channels / 2;
     if (!to.turn || c >= 2 * half) return s.at[r][c];
-    const float *cosine = to.turn + ((int64_t)p.y * to.map_w + p.x) * to.channels, *sine = cosine + half;
+    const float *cosine = to.turn + ((int64_t)p.y * to.window.map_w + p.x) * to.channels,
+                *sine = cosine + half;
     return c < half ? s.at[r][c] * cosine[c] + s.at[r][c + half] * sine[c]
                     : s.at[r][c] * cosine[c - half] - s.at[r][c - half] * sine[c - half];
 }
@@ -298,9 +299,9 @@ struct Scores {
 static const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
 static __device__ inline Scores scores_of(const hp_cuda_attend &a, int32_t head) {
-    const int32_t wide = 2 * a.window_w - 1, places = (2 * a.window_h - 1) * wide;
+    const int32_t wide = 2 * a.window.w - 1, places = (2 * a.window.h - 1) * wide;
     const float *bias = a.bias ? a.bias + (int64_t)(head - a.first_head) * places +
-                                     (int64_t)(a.window_h - 1) * wide + a.window_w - 1
+                                     (int64_t)(a.window.h - 1) * wide + a.window.w - 1
                                : NULL;
     return {bias, wide, a.scale * LOG2_E, a.causal};
 }

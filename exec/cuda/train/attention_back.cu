@@ -195,9 +195,9 @@ template <int C>
 static __device__ inline void add_places(const hp_cuda_attend &a, const float (&dscore)[ROWS][C],
                                          const Spot *query, int32_t queries, const Pixels &keys,
                                          double *partial) {
-    const int32_t wide = 2 * a.window_w - 1, places = (2 * a.window_h - 1) * wide;
+    const int32_t wide = 2 * a.window.w - 1, places = (2 * a.window.h - 1) * wide;
     for (int32_t place = thread_of_block(); place < places; place += BLOCK) {
-        const int32_t dy = place / wide - a.window_h + 1, dx = place % wide - a.window_w + 1;
+        const int32_t dy = place / wide - a.window.h + 1, dx = place % wide - a.window.w + 1;
         float sum = 0;
         for (int32_t r = 0; r < queries; r++) {
             const int32_t y = query[r].y - dy - keys.in.y0, x = query[r].x - dx - keys.in.x0;
@@ -217,7 +217,7 @@ static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(3)) void attend_bia
     __shared__ float dscore[ROWS][COLUMNS + 1];
     __shared__ Spot key_at[COLUMNS], query_spot[ROWS];
     const int32_t head = a.first_head + (int32_t)blockIdx.y,
-                  places = (2 * a.window_h - 1) * (2 * a.window_w - 1),
+                  places = (2 * a.window.h - 1) * (2 * a.window.w - 1),
                   tiles = windows.h * windows.w * windows.tiles;
     double *partial = a.partial + ((int64_t)blockIdx.x * gridDim.y + blockIdx.y) * places;
     const Scores scores = scores_of(a, head);
@@ -266,7 +266,7 @@ static __global__ void attend_bias_sum(hp_cuda_attend a, int32_t places) {
 
 template <typename T, int D> static cudaError_t back_of_bias(const hp_cuda_attend *a, cudaStream_t s) {
     if (!a->dbias) return cudaSuccess;
-    const int32_t places = (2 * a->window_h - 1) * (2 * a->window_w - 1);
+    const int32_t places = (2 * a->window.h - 1) * (2 * a->window.w - 1);
     const dim3 parts(HP_GPU_BIAS_PARTS, (unsigned)a->heads);
     const cudaError_t e = HP_LAUNCH((attend_bias<T, D>), parts, strips(), s, *a, windows_of(a, &a->y, ROWS));
     if (e != cudaSuccess) return e;

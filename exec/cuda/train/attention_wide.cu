@@ -72,7 +72,7 @@ static __device__ inline void store_rows(const float (&sum)[CHUNKS][OWN], const 
             const int32_t y = p.y(r), x = p.x(r);
             float v = row[threadIdx.y][c];
             if (to.turn && c < 2 * half) {
-                const float *cosine = to.turn + ((int64_t)y * to.map_w + x) * to.channels,
+                const float *cosine = to.turn + ((int64_t)y * to.window.map_w + x) * to.channels,
                             *sine = cosine + half;
                 v = c < half ? v * cosine[c] + row[threadIdx.y][c + half] * sine[c]
                              : v * cosine[c - half] - row[threadIdx.y][c - half] * sine[c - half];
@@ -230,9 +230,9 @@ static __global__ void wide_keys(hp_cuda_attend a, Windows windows, int32_t firs
 
 template <typename T> static __global__ void wide_bias(hp_cuda_attend a) {
     __shared__ double part[THREADS];
-    const int32_t me = (int32_t)threadIdx.x, wide = 2 * a.window_w - 1;
-    const int32_t dy = (int32_t)blockIdx.x / wide - a.window_h + 1,
-                  dx = (int32_t)blockIdx.x % wide - a.window_w + 1;
+    const int32_t me = (int32_t)threadIdx.x, wide = 2 * a.window.w - 1;
+    const int32_t dy = (int32_t)blockIdx.x / wide - a.window.h + 1,
+                  dx = (int32_t)blockIdx.x % wide - a.window.w + 1;
     const int32_t head = a.first_head + (int32_t)blockIdx.y;
     const int64_t pixels = (int64_t)a.y.h * a.y.w;
     double sum = 0;
@@ -241,9 +241,11 @@ template <typename T> static __global__ void wide_bias(hp_cuda_attend a) {
         const int32_t pixel = (int32_t)(i - n * pixels);
         const Pair p = {a.y.y0 + pixel / a.y.w, a.y.x0 + pixel % a.y.w, a.y.y0 + pixel / a.y.w - dy,
                         a.y.x0 + pixel % a.y.w - dx};
-        const bool inside = p.ky >= 0 && p.ky < a.map_h && p.kx >= 0 && p.kx < a.map_w,
-                   same = floor_of(p.qy - a.shift_h, a.window_h) == floor_of(p.ky - a.shift_h, a.window_h) &&
-                          floor_of(p.qx - a.shift_w, a.window_w) == floor_of(p.kx - a.shift_w, a.window_w);
+        const bool inside = p.ky >= 0 && p.ky < a.window.map_h && p.kx >= 0 && p.kx < a.window.map_w,
+                   same = floor_of(p.qy - a.window.shift_h, a.window.h) ==
+                              floor_of(p.ky - a.window.shift_h, a.window.h) &&
+                          floor_of(p.qx - a.window.shift_w, a.window.w) ==
+                              floor_of(p.kx - a.window.shift_w, a.window.w);
         if (!inside || !same || !is_seen(a, p)) continue;
         const Operands<T> of = operands_of<T>(a, n, head);
         const Channels<T> of_dy = channels_of<T>(a, a.dy, n, head, false);
@@ -285,7 +287,7 @@ cudaError_t hp_attend_wide_forward(const hp_cuda_attend *a, cudaStream_t s) {
 
 template <typename T> static cudaError_t back_of_bias(const hp_cuda_attend *a, cudaStream_t s) {
     if (!a->dbias) return cudaSuccess;
-    const dim3 grid((unsigned)((2 * a->window_h - 1) * (2 * a->window_w - 1)), (unsigned)a->heads);
+    const dim3 grid((unsigned)((2 * a->window.h - 1) * (2 * a->window.w - 1)), (unsigned)a->heads);
     return HP_LAUNCH(wide_bias<T>, grid, THREADS, s, *a);
 }
 

@@ -10,9 +10,9 @@ template <typename T> static __global__ void gather(T *y, const T *x, hp_cuda_ga
     for (int64_t i = thread_index(); i < n; i += all_threads()) {
         const int64_t pixel = quotient(i, s.oc), line = quotient(pixel, s.ow), sample = quotient(line, s.oh);
         const int64_t row = hp_gather_row(r.border, s.oy0 + line - sample * s.oh - r.pad_h,
-                                          (int64_t)s.full_ih * r.kh),
+                                          (int64_t)s.full.ih * r.kh),
                       col = hp_gather_row(r.border, s.ox0 + pixel - line * s.ow - r.pad_w,
-                                          (int64_t)s.full_iw * r.kw);
+                                          (int64_t)s.full.iw * r.kw);
         const int64_t iy = quotient(row, r.kh), ix = quotient(col, r.kw),
                       block = (row - iy * r.kh) * r.kw + col - ix * r.kw;
         const int64_t c = hp_gather_channel(&r, block * r.out_c + s.oc0 + i - pixel * s.oc) - g.first;
@@ -47,11 +47,11 @@ static __device__ inline double sum_pixels(const hp_cuda_gather &g, const Source
     const int sides = r.border == (int32_t)HP_BORDER_NONE ? 1 : (int)HP_MAP_SIDES;
     double sum = 0;
     for (int i = 0; i < sides; i++) {
-        const hp_gather_rows down = rows_here(r.border, row, (int64_t)s.full_ih * r.kh,
+        const hp_gather_rows down = rows_here(r.border, row, (int64_t)s.full.ih * r.kh,
                                               (HP_IN_MAP + i) % HP_MAP_SIDES, (int64_t)r.pad_h - s.oy0, s.oh);
         for (int j = 0; j < sides && down.lo < down.hi; j++) {
             const hp_gather_rows along =
-                rows_here(r.border, col, (int64_t)s.full_iw * r.kw, (HP_IN_MAP + j) % HP_MAP_SIDES,
+                rows_here(r.border, col, (int64_t)s.full.iw * r.kw, (HP_IN_MAP + j) % HP_MAP_SIDES,
                           (int64_t)r.pad_w - s.ox0, s.ow);
             const int64_t wide = along.hi - along.lo, all = wide > 0 ? (down.hi - down.lo) * wide : 0;
             for (int64_t k = lane; k < all; k += lanes) {

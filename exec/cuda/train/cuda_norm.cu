@@ -73,11 +73,12 @@ template <typename T, int V> struct GradientTerm {
 /* --- from a channel's sums --- */
 
 static __device__ inline void update_running(const hp_cuda_norm &n, int32_t c, double mean, double var) {
-    const double replica = n.step->replica, before = pow(n.keep, n.before[0] + n.before[1] * replica),
-                 after = pow(n.keep, n.after[0] + n.after[1] * replica),
+    const double replica = n.step->replica,
+                 before = pow(n.running.keep, n.running.before[0] + n.running.before[1] * replica),
+                 after = pow(n.running.keep, n.running.after[0] + n.running.after[1] * replica),
                  unbiased = n.pixels > 1 ? var * n.pixels / (n.pixels - 1) : var;
-    n.mean[c] = (float)(((double)n.mean[c] * before + n.fresh * mean) * after);
-    n.var[c] = (float)(((double)n.var[c] * before + n.fresh * unbiased) * after);
+    n.running.mean[c] = (float)(((double)n.running.mean[c] * before + n.running.fresh * mean) * after);
+    n.running.var[c] = (float)(((double)n.running.var[c] * before + n.running.fresh * unbiased) * after);
 }
 
 static __device__ inline void statistics(const hp_cuda_norm &n, int32_t c, double mean, double var) {
@@ -86,7 +87,7 @@ static __device__ inline void statistics(const hp_cuda_norm &n, int32_t c, doubl
     n.save[c] = (float)mean;
     n.save[n.channels + c] = inverse;
     n.factor[c] = n.gamma[c] * inverse;
-    if (!n.keep_running) update_running(n, c, mean, var);
+    if (!n.running.stays) update_running(n, c, mean, var);
 }
 
 /* dx = scale*g - a - (x - mean)*b; `dot`: sum with x - mean, times `unit`. */
@@ -147,7 +148,7 @@ static __global__ void shared_statistics(hp_cuda_norm n) {
 
 static __global__ void running_factors(hp_cuda_norm n) {
     const int32_t c = (int32_t)thread_index();
-    if (c < n.channels) n.factor[c] = n.gamma[c] * (float)(1 / sqrt((double)n.var[c] + n.eps));
+    if (c < n.channels) n.factor[c] = n.gamma[c] * (float)(1 / sqrt((double)n.running.var[c] + n.eps));
 }
 
 static __global__ void shared_factors(hp_cuda_norm n) {
@@ -243,7 +244,7 @@ cudaError_t hp_cuda_norm_forward(const hp_cuda_norm *n, cudaStream_t s) {
 
 cudaError_t hp_cuda_norm_eval(const hp_cuda_norm *n, cudaStream_t s) {
     TRY(HP_LAUNCH(running_factors, blocks_for(n->channels), THREADS, s, *n));
-    return apply_all(n, n->mean, s);
+    return apply_all(n, n->running.mean, s);
 }
 
 template <typename End> static cudaError_t gradient_sums(const hp_cuda_norm *n, End end, cudaStream_t s) {

@@ -79,7 +79,7 @@ static __device__ inline bool dropped(const hp_cuda_dropout &d, const hp_cuda_st
     const hp_shape &g = d.shape;
     const int64_t pixel = quotient(i, g.oc), row = quotient(pixel, g.ow), n = quotient(row, g.oh);
     const int64_t y = g.oy0 + row - n * g.oh, x = g.ox0 + pixel - row * g.ow, c = g.oc0 + i - pixel * g.oc;
-    const uint64_t e = (uint64_t)((y * g.full_ow + x) * g.full_oc + c);
+    const uint64_t e = (uint64_t)((y * g.full.ow + x) * g.full.oc + c);
     const uint64_t sample = (uint64_t)(step->replica * d.replica_samples + d.first_sample + n);
     const uint64_t stream = ((uint64_t)step->step << 24) ^ d.layer, threshold = (uint64_t)(d.p * 0x1p32);
     return philox(step->seed, stream, (sample << 34) ^ (e >> 2), (int)(e & 3)) < threshold;

@@ -69,8 +69,8 @@ struct Axis {
 
 static __device__ inline void axes_of(const hp_cuda_pool &p, Axis &y, Axis &x) {
     const hp_shape &s = p.shape;
-    y = {s.ih, s.iy0, s.full_ih, s.oh, s.oy0, s.full_oh, s.kh, s.sh, p.pad_h, p.adaptive, p.count_pad};
-    x = {s.iw, s.ix0, s.full_iw, s.ow, s.ox0, s.full_ow, s.kw, s.sw, p.pad_w, p.adaptive, p.count_pad};
+    y = {s.ih, s.iy0, s.full.ih, s.oh, s.oy0, s.full.oh, s.kh, s.sh, p.pad_h, p.adaptive, p.count_pad};
+    x = {s.iw, s.ix0, s.full.iw, s.ow, s.ox0, s.full.ow, s.kw, s.sw, p.pad_w, p.adaptive, p.count_pad};
 }
 
 /* Elements of an output's window within the box, and the count that its mean divides by. */

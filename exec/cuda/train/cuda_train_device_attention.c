@@ -29,12 +29,12 @@ static void set_windows(hp_cuda_attend *a, const hp_bound *b) {
     const hp_layer *l = b->layer;
     const hp_tensor *keys = &b->graph->tensor[l->in[1]];
     const bool windowed = hp_layer_is_windowed(l);
-    a->map_h = keys->h;
-    a->map_w = b->shape.full_ow;
-    a->window_h = windowed ? l->kh : larger(keys->h, b->shape.full_oh);
-    a->window_w = windowed ? l->kw : larger(keys->w, b->shape.full_ow);
-    a->shift_h = windowed ? l->pad_h : 0;
-    a->shift_w = windowed ? l->pad_w : 0;
+    a->window.map_h = keys->h;
+    a->window.map_w = b->shape.full.ow;
+    a->window.h = windowed ? l->kh : larger(keys->h, b->shape.full.oh);
+    a->window.w = windowed ? l->kw : larger(keys->w, b->shape.full.ow);
+    a->window.shift_h = windowed ? l->pad_h : 0;
+    a->window.shift_w = windowed ? l->pad_w : 0;
 }
 
 /* Inference in 16 bits keeps attention's inputs in float32 and rounds them as it rounds all factors. */

@@ -137,7 +137,7 @@ static hp_status prepare_dense(hp_device *d, const hp_bound *b, product *p, int6
  * For its weight gradient cuDNN 9.19 names only the generic engine on an H100. */
 static bool is_odd_matrix(const hp_dnn_conv *c) {
     return c->kh == 1 && c->kw == 1 && c->stride_h == 1 && c->stride_w == 1 && c->groups == 1 &&
-           c->ih == c->oh && c->iw == c->ow && c->pad_top == 0 && c->pad_left == 0 && c->dtype != HP_F32 &&
+           c->ih == c->oh && c->iw == c->ow && c->pad.top == 0 && c->pad.left == 0 && c->dtype != HP_F32 &&
            (c->ic % 8 != 0 || c->oc % 8 != 0);
 }
 

@@ -65,8 +65,8 @@ hp_status hp_cuda_prelu_bwd(hp_device *d, const hp_bound *b, void *self, hp_erro
 static hp_cuda_resize resize_of(const hp_bound *b) {
     const hp_shape *s = &b->shape;
     return (hp_cuda_resize){.shape = *s,
-                            .down = hp_resampling_of(b->layer, true, s->full_ih, s->full_oh),
-                            .along = hp_resampling_of(b->layer, false, s->full_iw, s->full_ow)};
+                            .down = hp_resampling_of(b->layer, true, s->full.ih, s->full.oh),
+                            .along = hp_resampling_of(b->layer, false, s->full.iw, s->full.ow)};
 }
 
 hp_status hp_cuda_resize_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {

@@ -7,12 +7,13 @@
 static void set_running(hp_cuda_norm *n, const hp_bound *b) {
     const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
     const bool alone = b->step.bn != HP_BN_ALL, last = b->task->flags & HP_FLAG_LAST;
-    n->fresh = (double)b->layer->momentum;
-    n->keep = 1 - n->fresh;
-    n->before[0] = (double)(1 + skipped);
-    n->before[1] = b->task->flags & HP_FLAG_FIRST && alone ? b->step.micro : 0;
-    n->after[0] = last ? (double)following + (alone ? (double)(b->step.dp - 1) * b->step.micro : 0) : 0;
-    n->after[1] = last && alone ? -b->step.micro : 0;
+    n->running.fresh = (double)b->layer->momentum;
+    n->running.keep = 1 - n->running.fresh;
+    n->running.before[0] = (double)(1 + skipped);
+    n->running.before[1] = b->task->flags & HP_FLAG_FIRST && alone ? b->step.micro : 0;
+    n->running.after[0] =
+        last ? (double)following + (alone ? (double)(b->step.dp - 1) * b->step.micro : 0) : 0;
+    n->running.after[1] = last && alone ? -b->step.micro : 0;
 }
 
 static bool counts_whole(const hp_bound *b) {
@@ -25,8 +26,8 @@ static bool counts_whole(const hp_bound *b) {
 static void set_params(hp_cuda_norm *n, const hp_bound *b) {
     n->gamma = b->param[0];
     n->beta = b->param[1];
-    n->mean = b->param[2];
-    n->var = b->param[3];
+    n->running.mean = b->param[2];
+    n->running.var = b->param[3];
     n->dgamma = b->grad[0];
     n->dbeta = b->grad[1];
 }
@@ -59,7 +60,7 @@ hp_status hp_cuda_norm_fwd(hp_device *d, const hp_bound *b, void *self, hp_error
     hp_cuda_norm n = norm_of(d, b);
     n.y = b->y;
     n.added = b->n_in > 1 ? b->x[1] : NULL;
-    n.keep_running = b->task->flags & HP_FLAG_RECOMPUTE;
+    n.running.stays = b->task->flags & HP_FLAG_RECOMPUTE;
     set_running(&n, b);
     if (b->task->flags & HP_FLAG_EVAL)
         HP_CUDA(hp_cuda_norm_eval(&n, d->cuda->compute));
@@ -103,7 +104,7 @@ hp_status hp_cuda_norm_bwd(hp_device *d, const hp_bound *b, void *self, hp_error
 static hp_cuda_groupnorm groupnorm_of(const hp_device *d, const hp_bound *b) {
     const hp_shape *s = &b->shape;
     const bool shifts = b->layer->n_param > 1;
-    const int32_t width = s->full_oc / b->layer->groups;
+    const int32_t width = s->full.oc / b->layer->groups;
     hp_cuda_groupnorm g = {.dtype = hp_cuda_elements(d, b),
                            .shape = *s,
                            .width = width,

@@ -82,12 +82,12 @@ hp_status hp_cuda_embedding_bwdw(hp_device *d, const hp_bound *b, void *self, hp
 static hp_cuda_places places_of(const hp_shape *s) {
     return (hp_cuda_places){.samples = s->n,
                             .sample = (int64_t)s->oh * s->ow * s->oc,
-                            .first = ((int64_t)s->oy0 * s->full_ow + s->ox0) * s->full_oc + s->oc0,
+                            .first = ((int64_t)s->oy0 * s->full.ow + s->ox0) * s->full.oc + s->oc0,
                             .h = s->oh,
                             .w = s->ow,
                             .c = s->oc,
-                            .row = (int64_t)s->full_ow * s->full_oc,
-                            .pixel = s->full_oc};
+                            .row = (int64_t)s->full.ow * s->full.oc,
+                            .pixel = s->full.oc};
 }
 
 hp_status hp_cuda_position_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
@@ -126,7 +126,7 @@ static hp_cuda_places token_of(const hp_shape *s) {
 static hp_cuda_runs pixels_of(const hp_bound *b, void *tokens, void *pixels, bool back, int bytes) {
     const hp_shape *s = &b->shape;
     const int64_t has = s->oy0 == 0 ? 1 : 0, token = s->oy0 + has - 1;
-    const int64_t at = ((token / s->full_iw - s->iy0) * s->iw + token % s->full_iw - s->ix0) * s->ic,
+    const int64_t at = ((token / s->full.iw - s->iy0) * s->iw + token % s->full.iw - s->ix0) * s->ic,
                   in = (int64_t)s->ih * s->iw * s->ic, out = (int64_t)s->oh * s->oc;
     unsigned char *of_tokens = (unsigned char *)tokens + has * s->oc * bytes,
                   *of_pixels = (unsigned char *)pixels + at * bytes;
@@ -190,10 +190,10 @@ static int32_t at_least(int32_t a, int32_t b) {
 /* Runs of the output's channels that come from one of the four pixels; empty beyond the map. */
 static hp_cuda_runs quarter_of(const hp_bound *b, int which, void *merged, void *map, bool back, int bytes) {
     const hp_shape *s = &b->shape;
-    const int32_t quarter = s->full_oc / 4, dy = which % 2, dx = which / 2;
+    const int32_t quarter = s->full.oc / 4, dy = which % 2, dx = which / 2;
     const int32_t c0 = at_least(which * quarter, s->oc0), c1 = at_most((which + 1) * quarter, s->oc0 + s->oc);
-    const int32_t rows = at_most(s->oh, (s->full_ih - dy + 1) / 2 - s->oy0),
-                  cols = at_most(s->ow, (s->full_iw - dx + 1) / 2 - s->ox0);
+    const int32_t rows = at_most(s->oh, (s->full.ih - dy + 1) / 2 - s->oy0),
+                  cols = at_most(s->ow, (s->full.iw - dx + 1) / 2 - s->ox0);
     const int64_t at = ((int64_t)(2 * s->oy0 + dy - s->iy0) * s->iw + 2 * s->ox0 + dx - s->ix0) * s->ic + c0 -
                        which * quarter - b->map.in_box[0].lo[HP_AXIS_C];
     unsigned char *of_merged = (unsigned char *)merged + (int64_t)(c0 - s->oc0) * bytes,

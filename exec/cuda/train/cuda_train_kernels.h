@@ -59,6 +59,14 @@ cudaError_t hp_cuda_move_add(hp_dtype t, const hp_cuda_runs *r, cudaStream_t s);
 
 /* --- train/cuda_norm.cu: batch norm --- */
 
+/* Running statistics: r <- (r * keep^(before[0] + before[1] * replica) + fresh * s)
+ * * keep^(after[0] + after[1] * replica). */
+typedef struct hp_cuda_running {
+    float *mean, *var;
+    bool stays; /* unchanged */
+    double keep, fresh, before[2], after[2];
+} hp_cuda_running;
+
 typedef struct hp_cuda_norm {
     hp_dtype dtype;
     int64_t rows; /* pixels in the box */
@@ -72,14 +80,12 @@ typedef struct hp_cuda_norm {
     void *y, *dx, *dadded; /* y: read for the backward mask; NULL: no mask */
     float *save;           /* mean, inverse standard deviation */
     const float *gamma, *beta;
-    float *mean, *var, *dgamma, *dbeta; /* running statistics; gradients */
-    bool add;                           /* to the gradients */
-    bool keep_running;                  /* running statistics stay unchanged */
-    double *sums;                       /* over all ranks, or NULL */
-    double *partial;                    /* scratch: hp_column_sums_bytes, */
-    float *factor;                      /* and three rows */
-    /* running <- (running * keep^(before[0] + before[1] * replica) + fresh * s) * keep^(after...) */
-    double keep, fresh, before[2], after[2];
+    float *dgamma, *dbeta;
+    bool add;        /* to the gradients */
+    double *sums;    /* over all ranks, or NULL */
+    double *partial; /* scratch: hp_column_sums_bytes, */
+    float *factor;   /* and three rows */
+    hp_cuda_running running;
     const hp_cuda_step *step;
 } hp_cuda_norm;
 cudaError_t hp_cuda_norm_stats(const hp_cuda_norm *n, cudaStream_t s); /* sums over the pixels counted here */
@@ -260,15 +266,18 @@ typedef struct hp_cuda_attend {
     int32_t channels, first_head, heads,
         group; /* channels per head; local heads; query heads that share keys and values */
     hp_cuda_heads q, k, v, y, dy, dq, dk, dv;
-    int32_t map_h, map_w, window_h, window_w, shift_h, shift_w;
+    struct {
+        int32_t map_h, map_w, h, w, shift_h, shift_w;
+    } window;
     bool causal, add; /* add to the bias's gradient */
     float scale;
-    const float *bias; /* (heads, 2 window_h - 1, 2 window_w - 1) or NULL */
+    const float *bias; /* (heads, 2 window.h - 1, 2 window.w - 1) or NULL */
     float *dbias;
-    const float *turn; /* (map_h * map_w, channels): cosines, then sines, by position; or NULL */
-    float *log_sum;    /* (pixels of y, heads); NULL: not kept */
-    float *product;    /* same shape; scratch of the backward pass */
-    double *partial;   /* scratch for the bias's gradient: (HP_GPU_BIAS_PARTS, heads, offsets) */
+    const float
+        *turn;       /* (window.map_h * window.map_w, channels): cosines, then sines, by position; or NULL */
+    float *log_sum;  /* (pixels of y, heads); NULL: not kept */
+    float *product;  /* same shape; scratch of the backward pass */
+    double *partial; /* scratch for the bias's gradient: (HP_GPU_BIAS_PARTS, heads, offsets) */
 } hp_cuda_attend;
 cudaError_t hp_cuda_attend_forward(const hp_cuda_attend *a, cudaStream_t s);
 cudaError_t hp_cuda_attend_backward(const hp_cuda_attend *a, cudaStream_t s);

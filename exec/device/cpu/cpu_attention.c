@@ -130,7 +130,7 @@ static void every_window(const hp_bound *b, hp_attend *a, attend_fn *attend) {
 static void every_head(hp_device *d, const hp_bound *b, attend_fn *attend) {
     const hp_layer *l = b->layer;
     hp_attend a = {.channels = hp_head_channels(b->graph, l),
-                   .map_w = b->shape.full_ow,
+                   .map_w = b->shape.full.ow,
                    .causal = l->causal,
                    .turn = d->turns[b->layer_id],
                    .scratch = b->scratch.at,

@@ -20,7 +20,7 @@ static sums sums_of(const hp_bound *b) {
 
 /* Replaces every channel's value by the sum over its group, times a factor. */
 static void add_up(const hp_bound *b, double *of, double factor) {
-    const int width = b->shape.full_oc / b->layer->groups;
+    const int width = b->shape.full.oc / b->layer->groups;
     for (int c = 0; c < b->shape.ic; c += width) {
         double sum = 0;
         for (int i = 0; i < width; i++) sum += of[c + i];
@@ -30,7 +30,7 @@ static void add_up(const hp_bound *b, double *of, double factor) {
 
 static double share_of(const hp_bound *b) {
     const hp_shape *s = &b->shape;
-    return 1 / ((double)s->ih * s->iw * (s->full_oc / b->layer->groups));
+    return 1 / ((double)s->ih * s->iw * (s->full.oc / b->layer->groups));
 }
 
 static void add_squares(double *sum, const float *x, const double *mean, int n) {

@@ -13,8 +13,8 @@ typedef void share_fn(const hp_bound *b, int64_t out, int64_t in, float share);
 
 static void every_share(const hp_bound *b, share_fn *visit) {
     const hp_shape *s = &b->shape;
-    const hp_resampling down = hp_resampling_of(b->layer, true, s->full_ih, s->full_oh),
-                        along = hp_resampling_of(b->layer, false, s->full_iw, s->full_ow);
+    const hp_resampling down = hp_resampling_of(b->layer, true, s->full.ih, s->full.oh),
+                        along = hp_resampling_of(b->layer, false, s->full.iw, s->full.ow);
     for (int64_t r = 0; r < s->n * s->oh; r++) {
         const hp_taps rows = hp_taps_at(&down, s->oy0 + r % s->oh);
         for (int x = 0; x < s->ow; x++) {

@@ -72,7 +72,7 @@ static void every_run(hp_device *d, const hp_bound *b, run_fn *visit) {
     const hp_shape *s = &b->shape;
     const int64_t run = (int64_t)s->ow * s->oc;
     for (int64_t r = 0; r < s->n * s->oh; r++)
-        visit(d, b, r * run, ((s->oy0 + r % s->oh) * (int64_t)s->full_ow + s->ox0) * s->oc, run);
+        visit(d, b, r * run, ((s->oy0 + r % s->oh) * (int64_t)s->full.ow + s->ox0) * s->oc, run);
 }
 
 static void add_places(hp_device *d, const hp_bound *b, int64_t at, int64_t place, int64_t n) {
@@ -104,7 +104,7 @@ hp_status hp_cpu_position_bwd(hp_device *d, const hp_bound *b, const hp_step *s,
 
 /* Index of a token's channels in the input's box; token 0 has none. */
 static int64_t token_at(const hp_shape *s, int64_t n, int64_t token) {
-    const int64_t y = (token - 1) / s->full_iw - s->iy0, x = (token - 1) % s->full_iw - s->ix0;
+    const int64_t y = (token - 1) / s->full.iw - s->iy0, x = (token - 1) % s->full.iw - s->ix0;
     return ((n * s->ih + y) * s->iw + x) * s->ic;
 }
 
@@ -165,13 +165,13 @@ typedef void quarter_fn(const hp_bound *b, int64_t out, int64_t at, int n);
 
 static void every_quarter(const hp_bound *b, quarter_fn *visit) {
     const hp_shape *s = &b->shape;
-    const int quarter = s->full_oc / 4, from = b->map.in_box[0].lo[HP_AXIS_C];
+    const int quarter = s->full.oc / 4, from = b->map.in_box[0].lo[HP_AXIS_C];
     for (int64_t p = 0; p < s->n * s->oh * s->ow; p++)
         for (int c = s->oc0, n; c < s->oc0 + s->oc; c += n) {
             const int which = c / quarter, end = (which + 1) * quarter;
             const int64_t y = 2 * (s->oy0 + p / s->ow % s->oh) + which % 2,
                           x = 2 * (s->ox0 + p % s->ow) + which / 2;
-            const bool inside = y < s->full_ih && x < s->full_iw;
+            const bool inside = y < s->full.ih && x < s->full.iw;
             n = (end < s->oc0 + s->oc ? end : s->oc0 + s->oc) - c;
             const int64_t pixel = (p / s->ow / s->oh * s->ih + y - s->iy0) * s->iw + x - s->ix0;
             visit(b, p * s->oc + c - s->oc0, inside ? pixel * s->ic + c % quarter - from : -1, n);

@@ -88,9 +88,9 @@ enum { PIXEL_CHANNELS = 4 };
 static hp_status set_pixels(const hp_infer *in, const hp_bound *b, hp_infer_op *o, hp_error *err) {
     float scale[PIXEL_CHANNELS], zero[PIXEL_CHANNELS];
     if (!is_image(in, b->layer->in[0])) return HP_OK;
-    if (b->shape.full_oc > PIXEL_CHANNELS)
+    if (b->shape.full.oc > PIXEL_CHANNELS)
         return hp_fail(err, HP_EUNAVAIL, "layer %s: raw pixels of %d channels, at most %d", b->layer->name,
-                       b->shape.full_oc, PIXEL_CHANNELS);
+                       b->shape.full.oc, PIXEL_CHANNELS);
     if (b->stored.x[0] != HP_U8) return HP_OK;
     float *factor = HP_NEW(in->arena, float, 2 * PIXEL_CHANNELS), *bias = factor + PIXEL_CHANNELS;
     hp_constants_pixels(in->config->constants, scale, zero);

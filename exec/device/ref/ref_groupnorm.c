@@ -24,7 +24,7 @@ static group group_of(const hp_bound *b, int64_t sample, int first) {
                pixels,
                s->ic,
                first,
-               s->full_oc / b->layer->groups,
+               s->full.oc / b->layer->groups,
                0,
                0};
     const int64_t n = pixels * g.width;
@@ -98,7 +98,7 @@ static void backward(const hp_bound *b, int64_t sample, const group *g) {
 typedef void group_fn(const hp_bound *b, int64_t sample, const group *g);
 
 static void every_group(const hp_bound *b, group_fn *visit) {
-    const int width = b->shape.full_oc / b->layer->groups;
+    const int width = b->shape.full.oc / b->layer->groups;
     for (int64_t n = 0; n < b->shape.n; n++)
         for (int first = 0; first < b->shape.ic; first += width) {
             const group g = group_of(b, n, first);

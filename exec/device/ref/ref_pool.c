@@ -30,8 +30,8 @@ static span pool_span(int o, int out0, int in, int in0, int full, int k, int str
 
 static window pool_window(const hp_bound *b, int oy, int ox) {
     const hp_shape *s = &b->shape;
-    const span y = pool_span(oy, s->oy0, s->ih, s->iy0, s->full_ih, s->kh, s->sh, b->layer->pad_h),
-               x = pool_span(ox, s->ox0, s->iw, s->ix0, s->full_iw, s->kw, s->sw, b->layer->pad_w);
+    const span y = pool_span(oy, s->oy0, s->ih, s->iy0, s->full.ih, s->kh, s->sh, b->layer->pad_h),
+               x = pool_span(ox, s->ox0, s->iw, s->ix0, s->full.iw, s->kw, s->sw, b->layer->pad_w);
     const int inside = (y.end - y.first) * (x.end - x.first);
     return (window){y.first, y.end, x.first, x.end,
                     b->layer->count_include_pad ? (double)y.padded * x.padded : (double)inside};
@@ -44,8 +44,8 @@ static span adaptive_span(int64_t o, int64_t full_in, int64_t full_out, int in0)
 
 static window adaptive_window(const hp_bound *b, int oy, int ox) {
     const hp_shape *s = &b->shape;
-    const span y = adaptive_span(s->oy0 + oy, s->full_ih, s->full_oh, s->iy0),
-               x = adaptive_span(s->ox0 + ox, s->full_iw, s->full_ow, s->ix0);
+    const span y = adaptive_span(s->oy0 + oy, s->full.ih, s->full.oh, s->iy0),
+               x = adaptive_span(s->ox0 + ox, s->full.iw, s->full.ow, s->ix0);
     return (window){y.first, y.end, x.first, x.end, (double)(y.end - y.first) * (x.end - x.first)};
 }
 

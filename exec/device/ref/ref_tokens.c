@@ -42,7 +42,7 @@ void hp_ref_embedding_bwdw(const hp_bound *b, const hp_step *s) {
 static int64_t place_at(const hp_bound *b, int64_t i) {
     const hp_shape *s = &b->shape;
     const int64_t pixel = i / s->oc, y = pixel / s->ow % s->oh, x = pixel % s->ow;
-    return ((s->oy0 + y) * s->full_ow + s->ox0 + x) * s->full_oc + s->oc0 + i % s->oc;
+    return ((s->oy0 + y) * s->full.ow + s->ox0 + x) * s->full.oc + s->oc0 + i % s->oc;
 }
 
 void hp_ref_position_fwd(const hp_bound *b, const hp_step *s) {
@@ -69,7 +69,7 @@ void hp_ref_position_bwd(const hp_bound *b, const hp_step *s) {
 static int64_t token_at(const hp_bound *b, int64_t i) {
     const hp_shape *s = &b->shape;
     const int64_t c = i % s->oc, token = s->oy0 + i / s->oc % s->oh, n = i / s->oc / s->oh;
-    const int64_t y = (token - 1) / s->full_iw - s->iy0, x = (token - 1) % s->full_iw - s->ix0;
+    const int64_t y = (token - 1) / s->full.iw - s->iy0, x = (token - 1) % s->full.iw - s->ix0;
     return token == 0 ? -1 : ((n * s->ih + y) * s->iw + x) * s->ic + c;
 }
 
@@ -115,11 +115,11 @@ void hp_ref_crop_bwd(const hp_bound *b, const hp_step *s) {
 /* Channel of the input's box for element i of the output's; -1: beyond the map. */
 static int64_t merged_at(const hp_bound *b, int64_t i) {
     const hp_shape *s = &b->shape;
-    const int quarter = s->full_oc / 4, c = s->oc0 + (int)(i % s->oc), which = c / quarter;
+    const int quarter = s->full.oc / 4, c = s->oc0 + (int)(i % s->oc), which = c / quarter;
     const int64_t pixel = i / s->oc, n = pixel / s->ow / s->oh;
     const int64_t y = 2 * (s->oy0 + pixel / s->ow % s->oh) + which % 2,
                   x = 2 * (s->ox0 + pixel % s->ow) + which / 2;
-    if (y >= s->full_ih || x >= s->full_iw) return -1;
+    if (y >= s->full.ih || x >= s->full.iw) return -1;
     return ((n * s->ih + y - s->iy0) * s->iw + x - s->ix0) * s->ic + c % quarter -
            b->map.in_box[0].lo[HP_AXIS_C];
 }

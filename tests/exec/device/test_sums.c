@@ -391,8 +391,8 @@ static void means_in_inference_are_exact_to_a_block(void **state) {
         hp_bound b = {
             .layer = &layer, .in_elems = SIDE * SIDE, .out_elems = 1, .stored.x = {type}, .stored.y = type};
         b.shape = (hp_shape){.n = 1, .ih = SIDE, .iw = SIDE, .ic = 1, .oh = 1, .ow = 1, .oc = 1};
-        b.shape.full_ih = b.shape.full_iw = SIDE;
-        b.shape.full_oh = b.shape.full_ow = 1;
+        b.shape.full.ih = b.shape.full.iw = SIDE;
+        b.shape.full.oh = b.shape.full.ow = 1;
         b.x[0] = k == 0 ? (void *)wide : (void *)x;
         b.y = k == 0 ? (void *)wide_y : (void *)y;
         sets[k]->run[HP_ADAPTPOOL](&op, &b);

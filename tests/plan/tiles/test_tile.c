@@ -250,13 +250,13 @@ static void local_taps(const hp_layer *l, const hp_shape *s, int axis, int o, ta
             for (int t = 0; t < k; t++)
                 if (i * stride - pad + t * dil == o) tap_add(to, i, t);
     } else if (l->op == HP_ADAPTPOOL) {
-        const int64_t at = o + (rows ? s->oy0 : s->ox0), in = rows ? s->full_ih : s->full_iw,
-                      out = rows ? s->full_oh : s->full_ow;
+        const int64_t at = o + (rows ? s->oy0 : s->ox0), in = rows ? s->full.ih : s->full.iw,
+                      out = rows ? s->full.oh : s->full.ow;
         for (int64_t i = at * in / out; i < ((at + 1) * in + out - 1) / out; i++)
             tap_add(to, (int)i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_RESIZE) {
         const hp_resampling r =
-            hp_resampling_of(l, rows, rows ? s->full_ih : s->full_iw, rows ? s->full_oh : s->full_ow);
+            hp_resampling_of(l, rows, rows ? s->full.ih : s->full.iw, rows ? s->full.oh : s->full.ow);
         const hp_resample at = hp_resample_at(&r, o + (rows ? s->oy0 : s->ox0));
         for (int i = at.lo; i <= at.hi; i++) tap_add(to, i - (rows ? s->iy0 : s->ix0), 0);
     } else if (l->op == HP_LINEAR) {
@@ -288,7 +288,7 @@ static void same_taps(const single *s, uint64_t seed, const hp_box *in, const hp
     if (goes_by_boxes(l)) return;
     const hp_shape shape = hp_shape_between(&s->g, 1, in, out);
     const hp_box all = hp_box_whole(&s->g, 0, s->samples);
-    assert_true(shape.n == hp_box_len(out, HP_AXIS_N) && shape.full_oh == s->tensor[l->out].h);
+    assert_true(shape.n == hp_box_len(out, HP_AXIS_N) && shape.full.oh == s->tensor[l->out].h);
     for (int a = HP_AXIS_H; a < HP_AXES; a++)
         for (int o = 0; o < hp_box_len(out, a); o++) {
             tap_list whole = {.lo = 0, .hi = all.hi[a]}, local = {.lo = 0};

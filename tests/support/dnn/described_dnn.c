@@ -30,8 +30,8 @@ hp_dnn_conv square_conv(hp_dnn_kind kind, hp_dtype dtype, int64_t n, int32_t sid
                          .dil_h = 1,
                          .dil_w = 1,
                          .groups = 1,
-                         .pad_top = 1,
-                         .pad_left = 1,
-                         .pad_bottom = 1,
-                         .pad_right = 1};
+                         .pad.top = 1,
+                         .pad.left = 1,
+                         .pad.bottom = 1,
+                         .pad.right = 1};
 }

@@ -78,10 +78,10 @@ static hp_dnn_conv conv_of(const hp_graph *g, int layer) {
                          .dil_h = l->dil_h,
                          .dil_w = l->dil_w,
                          .groups = l->groups,
-                         .pad_top = l->pad_h,
-                         .pad_left = l->pad_w,
-                         .pad_bottom = padding_after(x->h, y->h, l->kh, l->stride_h, l->dil_h, l->pad_h),
-                         .pad_right = padding_after(x->w, y->w, l->kw, l->stride_w, l->dil_w, l->pad_w)};
+                         .pad.top = l->pad_h,
+                         .pad.left = l->pad_w,
+                         .pad.bottom = padding_after(x->h, y->h, l->kh, l->stride_h, l->dil_h, l->pad_h),
+                         .pad.right = padding_after(x->w, y->w, l->kw, l->stride_w, l->dil_w, l->pad_w)};
 }
 
 typedef struct planned {
@@ -215,10 +215,10 @@ static void tensors_of_2_to_the_31_elements_are_cut(void **state) {
                               .dil_h = 1,
                               .dil_w = 1,
                               .groups = 1,
-                              .pad_top = 3,
-                              .pad_left = 3,
-                              .pad_bottom = 2,
-                              .pad_right = 2};
+                              .pad.top = 3,
+                              .pad.left = 3,
+                              .pad.bottom = 2,
+                              .pad.right = 2};
     for (int kind = HP_DNN_FORWARD; kind <= HP_DNN_WGRAD; kind++) {
         hp_dnn_conv c = stem;
         hp_dnn_plan *plan = NULL;

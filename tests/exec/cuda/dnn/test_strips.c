@@ -34,14 +34,14 @@ static hp_dnn_conv draw_conv(dice *d) {
     c.stride_h = roll(d, 1, 3), c.stride_w = roll(d, 1, 2);
     c.dil_h = roll(d, 1, 2), c.dil_w = roll(d, 1, 2);
     const int32_t unread = roll(d, 0, 2) ? 0 : 3;
-    c.pad_top = roll(d, -unread, (c.kh - 1) * c.dil_h), c.pad_left = roll(d, -unread, (c.kw - 1) * c.dil_w);
+    c.pad.top = roll(d, -unread, (c.kh - 1) * c.dil_h), c.pad.left = roll(d, -unread, (c.kw - 1) * c.dil_w);
     c.ih = roll(d, 24, 40), c.iw = roll(d, 7, 9);
-    c.oh = (c.ih + c.pad_top + roll(d, 0, (c.kh - 1) * c.dil_h) - (c.kh - 1) * c.dil_h - 1) / c.stride_h + 1;
-    c.ow = (c.iw + c.pad_left - (c.kw - 1) * c.dil_w - 1) / c.stride_w + 1;
+    c.oh = (c.ih + c.pad.top + roll(d, 0, (c.kh - 1) * c.dil_h) - (c.kh - 1) * c.dil_h - 1) / c.stride_h + 1;
+    c.ow = (c.iw + c.pad.left - (c.kw - 1) * c.dil_w - 1) / c.stride_w + 1;
     if (unread) c.oh -= roll(d, 0, 2);
     if (unread && c.ow > 1) c.ow -= roll(d, 0, 1);
-    c.pad_bottom = padding_after(c.ih, c.oh, c.kh, c.stride_h, c.dil_h, c.pad_top);
-    c.pad_right = padding_after(c.iw, c.ow, c.kw, c.stride_w, c.dil_w, c.pad_left);
+    c.pad.bottom = padding_after(c.ih, c.oh, c.kh, c.stride_h, c.dil_h, c.pad.top);
+    c.pad.right = padding_after(c.iw, c.ow, c.kw, c.stride_w, c.dil_w, c.pad.left);
     c.add = c.kind != HP_DNN_FORWARD && roll(d, 0, 1);
     return c;
 }
@@ -64,8 +64,8 @@ static void at_output(const hp_dnn_conv *c, int64_t o, int64_t *x, int64_t *w, i
     const int32_t ins = c->ic / c->groups, first = k / (c->oc / c->groups) * ins;
     for (int32_t tap = 0; tap < c->kh * c->kw * ins; tap++) {
         const int32_t ch = tap % ins, s = tap / ins % c->kw, r = tap / ins / c->kw;
-        const int32_t iy = oy * c->stride_h - c->pad_top + r * c->dil_h,
-                      ix = ox * c->stride_w - c->pad_left + s * c->dil_w;
+        const int32_t iy = oy * c->stride_h - c->pad.top + r * c->dil_h,
+                      ix = ox * c->stride_w - c->pad.left + s * c->dil_w;
         if (iy < 0 || iy >= c->ih || ix < 0 || ix >= c->iw) continue;
         product(c->kind, &x[n * hp_dnn_x_sample(c) + iy * hp_dnn_x_row(c) + ix * c->ic + first + ch],
                 &w[k * c->kh * c->kw * ins + tap], &y[o]);
@@ -97,8 +97,8 @@ static void fill(maps *m, dice *d) {
  * as aligned as it claims. */
 static void check_piece(const hp_dnn_piece *p, int64_t limit) {
     const hp_dnn_conv *c = &p->conv;
-    assert_true(c->pad_top >= 0 && c->pad_left >= 0 && c->pad_bottom >= 0 && c->pad_right >= 0);
-    assert_int_equal((c->ih + c->pad_top + c->pad_bottom - (c->kh - 1) * c->dil_h - 1) / c->stride_h + 1,
+    assert_true(c->pad.top >= 0 && c->pad.left >= 0 && c->pad.bottom >= 0 && c->pad.right >= 0);
+    assert_int_equal((c->ih + c->pad.top + c->pad.bottom - (c->kh - 1) * c->dil_h - 1) / c->stride_h + 1,
                      c->oh);
     assert_true(c->n * c->ih * c->iw * c->ic <= limit && c->n * c->oh * c->ow * c->oc <= limit);
     assert_int_equal(4 * p->x_at % c->alignment, 0);

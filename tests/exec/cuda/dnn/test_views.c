@@ -45,10 +45,10 @@ static hp_dnn_conv conv_of(const tile *t) {
                          .dil_h = 1,
                          .dil_w = 1,
                          .groups = t->groups,
-                         .pad_top = -t->unread,
-                         .pad_left = -t->unread,
-                         .pad_bottom = after,
-                         .pad_right = after};
+                         .pad.top = -t->unread,
+                         .pad.left = -t->unread,
+                         .pad.bottom = after,
+                         .pad.right = after};
 }
 
 static int64_t engine_of(hp_dnn_conv c, const char *name) {
@@ -56,15 +56,15 @@ static int64_t engine_of(hp_dnn_conv c, const char *name) {
     hp_error err = {0};
     if (hp_dnn_plan_conv(dnn, &c, WORKSPACE, &plan, &err) != HP_OK) fail_msg("%s: %s", name, err.text);
     print_message("%-10s %d %d %d%s: %s\n", name, (int)c.kind, (int)c.dtype, (int)c.math,
-                  c.pad_top < 0 ? " part" : "", hp_dnn_plan_name(plan));
+                  c.pad.top < 0 ? " part" : "", hp_dnn_plan_name(plan));
     return hp_dnn_plan_engine(plan);
 }
 
 /* The same windows over a map with only what they read. */
 static hp_dnn_conv whole(hp_dnn_conv c) {
-    c.ih += c.pad_top;
-    c.iw += c.pad_left;
-    c.pad_top = c.pad_left = 0;
+    c.ih += c.pad.top;
+    c.iw += c.pad.left;
+    c.pad.top = c.pad.left = 0;
     return c;
 }
 
