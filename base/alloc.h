@@ -1,5 +1,8 @@
-/* alloc.h (arena.c) - memory that is there, or the program ends: with a message and status 70, as arenas do it. For handles and scratch; what belongs to
- * a plan, a candidate or a run lies in an arena. What a user can make too large to have (an image) is asked of malloc, and is an error. */
+/* alloc.h (arena.c) - allocation that never returns NULL: out of memory ends the program with a message and
+ * status 70, as in arenas.
+ *
+ * Use it for handles and scratch. Data of a plan, a candidate or a run belongs in an arena. A size that the
+ * user chooses (an image) goes to malloc, whose failure is an ordinary error. */
 #ifndef HP_ALLOC_H
 #define HP_ALLOC_H
 
@@ -7,10 +10,10 @@
 
 /* Freed by free. Never NULL. */
 void *hp_alloc(size_t bytes);
-void *hp_zeroed(size_t n, size_t size); /* n of `size` zeroed bytes */
+void *hp_zeroed(size_t n, size_t size); /* n zeroed elements of `size` bytes */
 void *hp_realloc(void *p, size_t bytes);
 char *hp_strdup(const char *s);
-/* What some library has allocated: p, if it has. */
+/* Checks an allocation made by a library: returns p, or ends the program if it is NULL. */
 void *hp_allocated(void *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* arena.c - chained blocks, bump allocation; and where memory comes from. */
+/* arena.c - bump allocation from chained blocks, and the out-of-memory exit. */
 #include "base/arena.h"
 
 #include "base/alloc.h"
@@ -95,7 +95,7 @@ char *hp_arena_printf(hp_arena *a, const char *fmt, ...) {
 void *hp_arena_grow(hp_arena *a, void *array, size_t elem_size, int count, int *capacity) {
     if (count < *capacity) return array;
     const int more = *capacity ? *capacity * 2 : 16;
-    HP_ASSERT(count <= *capacity); /* the capacity is that of this array, not of an earlier one */
+    HP_ASSERT(count <= *capacity); /* the capacity belongs to this array, not to an earlier one */
     void *grown = hp_arena_alloc(a, elem_size * (size_t)more);
     if (count) memcpy(grown, array, elem_size * (size_t)count);
     *capacity = more;

@@ -11,11 +11,11 @@ void hp_arena_free(hp_arena *a); /* NULL is fine */
 
 /* `size` zeroed bytes aligned to 16; lives as long as the arena. Never NULL. */
 void *hp_arena_alloc(hp_arena *a, size_t size);
-/* Copies of a text, or of formatted characters, in the arena. */
+/* Copies a string, or formatted text, into the arena. */
 char *hp_arena_strdup(hp_arena *a, const char *s);
 char *hp_arena_printf(hp_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Grows an array that holds `count` of `*capacity` elements so that one more fits; returns the array, which
+/* Grows an array of `count` elements and capacity `*capacity` so that one more fits. Returns the array, which
  * may have moved. */
 void *hp_arena_grow(hp_arena *a, void *array, size_t elem_size, int count, int *capacity);
 

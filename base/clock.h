@@ -1,10 +1,10 @@
-/* clock.h - elapsed time within a process. Times that ranks compare are of exec/interp/exec_clock.h. */
+/* clock.h - elapsed time within a process. exec/interp/exec_clock.h has the clock that ranks share. */
 #ifndef HP_CLOCK_H
 #define HP_CLOCK_H
 
 #include <time.h>
 
-/* Seconds on a clock that is never set; from when it counts is undefined. */
+/* Seconds on a monotonic clock with an arbitrary origin. */
 static inline double hp_now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

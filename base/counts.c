@@ -1,4 +1,4 @@
-/* counts.c - lists of counts: numbers between commas, dots for those that follow from the ones before. */
+/* counts.c - parses lists of counts: numbers between commas, with dots that continue the series. */
 #include "base/counts.h"
 
 #include "base/units.h"
@@ -26,7 +26,7 @@ static bool are_dots(const char *word) {
     return strcmp(word, "...") == 0 || strcmp(word, "\xe2\x80\xa6") == 0;
 }
 
-/* The factor from each count to the next; 0: they grow by a difference. */
+/* Factor between successive counts; 0 if they grow by a constant difference. */
 static int factor_of(const list *l) {
     const int64_t last = l->count[l->n - 1];
     if (l->n == 1) return 2;

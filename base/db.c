@@ -18,7 +18,7 @@ static hp_status db_fail(hp_db *db, hp_status code, const char *doing, hp_error 
                    db->sql ? sqlite3_errmsg(db->sql) : "out of memory");
 }
 
-/* A failed write: tells an environment error (disk full) from an error in the database. */
+/* Distinguishes an environment error (disk full) from an error in the database. */
 static hp_status db_fail_write(hp_db *db, const char *doing, hp_error *err) {
     const int rc = sqlite3_errcode(db->sql);
     if (rc == SQLITE_FULL || rc == SQLITE_IOERR)
@@ -44,7 +44,7 @@ static void db_harden(sqlite3 *sql) {
     sqlite3_limit(sql, SQLITE_LIMIT_TRIGGER_DEPTH, 0);
 }
 
-/* Opens an empty file of our own beside `path`. */
+/* Creates an empty file beside `path` that no other process uses. */
 static hp_status db_open_new(const char *path, hp_db *db, hp_error *err) {
     int fd;
     memset(db, 0, sizeof *db);
@@ -90,7 +90,7 @@ hp_status hp_db_create_other(const char *path, const char *schema, hp_db *db, hp
     return db_create(path, "", schema, db, err);
 }
 
-/* The schema of an open database as one text, read from its sqlite_schema. */
+/* The schema of an open database as one string, from its sqlite_schema. */
 static char *db_schema_text(sqlite3 *sql) {
     sqlite3_stmt *st = NULL;
     char *all = NULL;
@@ -228,7 +228,7 @@ hp_status hp_db_prepare(hp_db *db, const char *sql, sqlite3_stmt **st, hp_error 
     return HP_OK;
 }
 
-/* A value that could not be bound would be NULL. */
+/* A value that could not be bound would be stored as NULL. */
 static void db_bind_list(sqlite3_stmt *st, const char *types, va_list ap) {
     for (int i = 0; types[i]; i++) {
         int code;

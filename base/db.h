@@ -1,10 +1,10 @@
 /* db.h - SQLite files that may come from untrusted sources: one schema for plan.db and run.db, opened
  * hardened.
  *
- * Every file hplan writes has application_id HP_DB_APPLICATION, user_version HP_DB_VERSION and exactly the
- * STRICT tables of schema.c; a file with anything else in its schema is rejected, and one that does not hold what was written
- * (db_content.h). Writing goes to
- * a file beside it, which hp_db_commit renames, so that an earlier file survives every failure. */
+ * Every file that hplan writes has application_id HP_DB_APPLICATION, user_version HP_DB_VERSION and exactly
+ * the STRICT tables of schema.c. A file with any other schema is rejected, as is one whose content has
+ * changed (db_content.h). Writes go to a temporary file that hp_db_commit renames, so an earlier file
+ * survives every failure. */
 #ifndef HP_DB_H
 #define HP_DB_H
 
@@ -20,26 +20,26 @@ typedef struct hp_db {
     sqlite3 *sql;
     char path[HP_NEW_FILE_PATH];     /* final name */
     char tmp[HP_NEW_FILE_TEMPORARY]; /* name while being written; "" when opened for reading or in place */
-    bool ours;                       /* of schema.c, being written: its content is noted at the commit */
+    bool ours;                       /* created with schema.c's schema; its checksum is stored at commit */
 } hp_db;
 
-extern const char hp_db_schema[]; /* schema.c */
+extern const char hp_db_schema[]; /* the schema in schema.c */
 
 /* Creates a file beside `path` with the schema and begins a transaction. Errors: HP_ECREATE, HP_EIO. */
 hp_status hp_db_create(const char *path, hp_db *db, hp_error *err);
-/* The same with another program's schema: SQL. */
+/* Like hp_db_create, with the schema of another program (SQL). */
 hp_status hp_db_create_other(const char *path, const char *schema, hp_db *db, hp_error *err);
-/* Opens for reading, hardened: read-only, no-follow, defensive, untrusted schema, no triggers, views or
- * extensions, quick_check, schema equal to ours. Errors: HP_EDATA (missing, foreign, corrupted), naming the
- * file and the fix. */
+/* Opens a database for reading, hardened: read-only, no-follow, defensive, untrusted schema, no triggers,
+ * views or extensions, quick_check, schema equal to ours. Errors: HP_EDATA (missing, foreign, corrupted),
+ * naming the file and the fix. */
 hp_status hp_db_open(const char *path, hp_db *db, hp_error *err);
-/* The same checks, but opened for adding to it (merge into run.db); begins a transaction. */
+/* Opens a database with the same checks for appending (merging into run.db) and begins a transaction. */
 hp_status hp_db_open_rw(const char *path, hp_db *db, hp_error *err);
-/* Commits; a created file is synced and renamed to its final name. Errors: HP_EIO (disk full); an earlier
- * file stays. */
+/* Commits, syncs a created file and renames it to its final name. Errors: HP_EIO (disk full); an earlier file
+ * survives. */
 hp_status hp_db_commit(hp_db *db, hp_error *err);
-/* Closes; an uncommitted created file is removed, an uncommitted change rolled back. Safe on a zeroed
- * hp_db. */
+/* Closes the database. Removes an uncommitted created file; rolls back an uncommitted change. Safe on a
+ * zeroed hp_db. */
 void hp_db_close(hp_db *db);
 
 /* Statements with bound parameters only. `types`: one letter per argument: i int64_t, d double, s const char*

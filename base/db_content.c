@@ -1,4 +1,4 @@
-/* db_content.c - a sum of hashes, one for each row. */
+/* db_content.c - the checksum is the sum of one hash per row. */
 #include "base/db_content.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ static uint64_t hash_value(sqlite3_stmt *st, int column, uint64_t seed) {
     return bytes && n > 0 ? hp_hash64(bytes, (size_t)n, h) : h;
 }
 
-/* Rows count by what they hold, not by where they are. */
+/* A row's hash depends on its content, not on its position. */
 static bool add_table(sqlite3 *sql, const char *table, uint64_t *sum) {
     sqlite3_stmt *st = NULL;
     const bool meta = strcmp(table, "meta") == 0;

@@ -1,5 +1,5 @@
-/* db_content.h - a checksum over what the tables of a database hold, whatever the order and place of rows in its file: a bit that
- * another program or a disk has changed is noticed before anything is read. */
+/* db_content.h - checksum over the content of a database's tables, independent of row order and file layout.
+ * It detects a bit flipped by another program or a disk before any data is used. */
 #ifndef HP_DB_CONTENT_H
 #define HP_DB_CONTENT_H
 
@@ -8,12 +8,15 @@
 
 enum { HP_DB_CONTENT_TEXT = 17 };
 
-/* Of all rows of all tables but the checksum itself: 16 hexadecimal digits. False: they cannot be read. Reads all of it. */
+/* Hashes all rows of all tables except the checksum itself to 16 hexadecimal digits. Reads the whole
+ * database. Returns false if it cannot be read. */
 bool hp_db_content(sqlite3 *sql, char out[HP_DB_CONTENT_TEXT]);
 
-/* Notes it in table meta (key `content`), within the transaction. False: it cannot be written. */
+/* Stores the checksum in table meta (key `content`), within the transaction. Returns false if it cannot be
+ * written. */
 bool hp_db_content_note(sqlite3 *sql);
-/* Is what is noted what there is? The note `none` is that of a file that was changed by hand, on purpose: true. */
+/* Does the stored checksum match the content? `none` marks a file edited by hand on purpose and always
+ * matches. */
 bool hp_db_content_holds(sqlite3 *sql);
 
 #endif

@@ -1,5 +1,5 @@
-/* front.c - the Pareto front of three objectives: points by memory, each against the fastest before it of every number
- * of devices. */
+/* front.c - Pareto front over three objectives. Points are visited by increasing memory; each is compared
+ * with the fastest earlier point for every number of devices. */
 #include "base/front.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static bool is_point(const hp_front_point *p) {
            p->memory_bytes > 0;
 }
 
-/* What can beat comes first: less memory, more images, fewer devices, the order given. */
+/* Sorts possible dominators first: less memory, then more images/s, fewer devices, original order. */
 static int compare(const void *a, const void *b) {
     const ranked *x = a, *y = b;
     if (x->p->memory_bytes != y->p->memory_bytes) return x->p->memory_bytes < y->p->memory_bytes ? -1 : 1;
@@ -24,7 +24,8 @@ static int compare(const void *a, const void *b) {
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Of one number of devices the fastest beats all that any other does: more images are fewer hours, too. */
+/* For each number of devices, only the fastest earlier point matters: it also uses the fewest device
+ * hours. */
 static bool is_beaten(const hp_front_point *p, const hp_front_point *const *fastest, int n) {
     for (int i = 0; i < n; i++)
         if (fastest[i]->images_per_s >= p->images_per_s &&

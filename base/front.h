@@ -1,4 +1,4 @@
-/* front.h - the candidates that none beats in time, memory and device hours together. */
+/* front.h - Pareto-optimal candidates in time, memory and device hours. */
 #ifndef HP_FRONT_H
 #define HP_FRONT_H
 
@@ -7,15 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Time and device hours are per image, 1 / images_per_s and gpus / images_per_s: candidates of a sweep differ in batch. */
+/* Time and device hours are per image (1 / images_per_s and gpus / images_per_s), because the candidates of a
+ * sweep differ in batch size. */
 typedef struct hp_front_point {
-    double images_per_s, memory_bytes; /* of the fullest rank */
+    double images_per_s, memory_bytes; /* peak bytes of the fullest rank */
     int32_t gpus;
 } hp_front_point;
 
-/* Another point with no less images/s, no more memory and no more device hours beats one if it is better in any; of
- * equal ones the first is on the front. Points without images or memory are none. `front`: room for n indices; they come
- * with less memory first. Returns how many. Cost: n log n, and n times the numbers of devices there are. */
+/* A point is dominated if another has at least its images/s, at most its memory and device hours, and is
+ * better in one. Among equal points, the first is on the front. Points without images or memory are skipped.
+ * `front` has room for n indices, which are written in order of increasing memory. Returns their number.
+ * Cost: n log n, plus n times the number of distinct device counts. */
 int hp_front(hp_arena *arena, const hp_front_point *p, int n, int *front);
 
 #endif

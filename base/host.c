@@ -1,4 +1,5 @@
-/* host.c - host and processor as Linux names them: uname(2), /proc/cpuinfo; homes as the environment or the list of users has them. */
+/* host.c - host and processor names from Linux (uname(2), /proc/cpuinfo); the home directory from the
+ * environment or the user database. */
 #include "base/host.h"
 
 #include <pwd.h>
@@ -19,7 +20,7 @@ const char *hp_host_name(char *out, size_t n) {
     return set(out, n, uname(&u) == 0 && u.nodename[0] ? u.nodename : "unknown");
 }
 
-/* Not every architecture has the line "model name". */
+/* Some architectures have no "model name" line. */
 const char *hp_host_processor(char *out, size_t n) {
     static const char key[] = "model name";
     struct utsname u;
@@ -44,7 +45,7 @@ bool hp_host_avx512(void) {
 #endif
 }
 
-/* A job or a service may have no HOME. "": nobody but root writes in /. */
+/* Jobs and services may have no HOME. "" yields a path in /, where only root can write. */
 static const char *home_of_user(void) {
     const char *home = getenv("HOME");
     if (home && home[0] == '/') return home;

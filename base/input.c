@@ -1,4 +1,4 @@
-/* input.c - open does not wait for the other end of a pipe, reading does. */
+/* input.c - opens files without waiting for a pipe's writer; reads do wait. */
 #include "base/input.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static const struct {
     const char *magic;
     size_t n;
     const char *kind;
-    bool weights; /* does it often hold some? */
+    bool weights; /* do such files often hold weights? */
 } kinds[] = {
     {0, BYTES("SQLite format 3"), "an SQLite database, as plans, models and runs of hplan are", false},
     {0, BYTES("PK\3\4"), "a zip archive, as PyTorch's .pt and .pth or NumPy's .npz", true},
@@ -72,12 +72,12 @@ static bool is_text(const unsigned char *data, size_t n) {
     return n > 0;
 }
 
-/* Field 1, the version of the format, is before what names the producer, field 2: protobuf writes fields in order. */
+/* protobuf writes fields in order: field 1, the format version, precedes field 2, the producer's name. */
 static bool is_onnx(const unsigned char *data, size_t n) {
     return n > 4 && data[0] == 0x08 && data[1] > 0 && data[1] < 0x40 && (data[2] == 0x12 || data[2] == 0x3a);
 }
 
-/* The length of a header, then JSON. */
+/* A header length, then JSON. */
 static bool is_safetensors(const unsigned char *data, size_t n) {
     return n > 10 && !data[4] && !data[5] && !data[6] && !data[7] && data[8] == '{' && data[9] == '"';
 }

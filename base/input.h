@@ -1,4 +1,4 @@
-/* input.h - files that a user names are opened without waiting: a named pipe that nobody writes to is empty. */
+/* input.h - opens files named by the user without blocking: a named pipe without a writer reads as empty. */
 #ifndef HP_INPUT_H
 #define HP_INPUT_H
 
@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* As open(path, O_RDONLY) and fopen(path, "r"), closed on exec; -1 or NULL with errno. Reading from a pipe that has a
- * writer waits for it. */
+/* Like open(path, O_RDONLY) and fopen(path, "r"), close-on-exec; -1 or NULL with errno. Reading from a pipe
+ * with a writer waits for it. */
 int hp_input_open(const char *path);
 FILE *hp_input_fopen(const char *path);
 
-/* What a file is that was given in another's place, by the bytes it begins with: "an SQLite database, as plans, models and
- * runs of hplan are"; NULL: not known. *weights: files of this kind often hold some, in a form that can be converted. */
+/* Identifies a file by its first bytes, for errors about a file of the wrong kind: "an SQLite database, as
+ * plans, models and runs of hplan are". NULL if unknown. *weights: such files often hold weights in a
+ * convertible form. */
 const char *hp_file_kind(const unsigned char *data, size_t n, bool *weights);
 
 #endif

@@ -29,7 +29,8 @@ static int edit_distance(const char *a, const char *b) {
     return row[n];
 }
 
-/* Small letters and digits: ResNet-50 is resnet50. False: too long. */
+/* Keeps letters and digits, in lower case: ResNet-50 becomes resnet50. Returns false if the word is too
+ * long. */
 static bool normalise(const char *name, char out[MAX_WORD + 1]) {
     int k = 0;
     if (strlen(name) > MAX_WORD) return false;
@@ -48,7 +49,7 @@ const char *hp_nearest(const char *word, const char *const *name, int n) {
         if (!normalise(name[i], other)) continue;
         const int edits = edit_distance(asked, other);
         if (edits >= fewest || 2 * edits > (int)strlen(other))
-            continue; /* another word, if most letters differ */
+            continue; /* if most letters differ, it is another word */
         best = name[i];
         fewest = edits;
     }

@@ -1,4 +1,4 @@
-/* new_file.c - where an output can be written is looked at early, and its temporary name is never another's. */
+/* new_file.c - checks output paths early and creates unique temporary names. */
 #define _GNU_SOURCE /* mkostemp */
 #include "base/new_file.h"
 
@@ -43,7 +43,7 @@ hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPOR
     return HP_OK;
 }
 
-/* Some network file systems cannot sync a folder, which is not an error. */
+/* Some network file systems cannot sync a directory; that is not an error. */
 static void sync_folder(const char *path) {
     char copy[HP_NEW_FILE_PATH];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return;

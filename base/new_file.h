@@ -1,4 +1,5 @@
-/* new_file.h - files that are complete or absent: written under a name of their own beside the final one, then renamed. */
+/* new_file.h - files that are either complete or absent: written under a unique temporary name beside the
+ * final one, then renamed. */
 #ifndef HP_NEW_FILE_H
 #define HP_NEW_FILE_H
 
@@ -8,16 +9,16 @@
 
 enum { HP_NEW_FILE_PATH = 4096, HP_NEW_FILE_TEMPORARY = HP_NEW_FILE_PATH + 12 /* ".tmp-XXXXXX" */ };
 
-/* Could `path` be written? Not if it is empty, too long, the name of a folder or a device, or of a file in a folder that is
- * missing or not writable. Asked before the work whose result it will hold. Errors: HP_ECREATE. */
+/* Checks that `path` can be written, before the work whose result it will hold. Fails if the path is empty,
+ * too long, a directory or a device, or if its directory is missing or not writable. Errors: HP_ECREATE. */
 hp_status hp_new_file_check(const char *path, hp_error *err);
 
-/* The same, and makes an empty file beside it that nobody else has, whatever runs at the same time; its permissions are
- * those of any new file. *fd: open for writing. Errors: HP_ECREATE. */
+/* The same check; then creates a unique empty temporary file beside it, safe against concurrent processes,
+ * with the default permissions of a new file. *fd is open for writing. Errors: HP_ECREATE. */
 hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPORARY], int *fd, hp_error *err);
 
-/* Makes the finished temporary `path`: its bytes reach the disk before the name does, then the name. On an error the
- * temporary and an earlier file stay. Errors: HP_EIO (its bytes cannot be synced), HP_ECREATE (it cannot be renamed). */
+/* Syncs the finished temporary file, then renames it to `path`. On an error, the temporary and an earlier
+ * file remain. Errors: HP_EIO (sync failed), HP_ECREATE (rename failed). */
 hp_status hp_new_file_commit(const char *temporary, const char *path, hp_error *err);
 
 #endif

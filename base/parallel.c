@@ -1,4 +1,4 @@
-/* parallel.c - POSIX threads that take the next piece from a shared counter. */
+/* parallel.c - POSIX threads take work items from a shared counter. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/parallel.h"
 

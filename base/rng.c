@@ -4,9 +4,10 @@
 
 #include <math.h>
 
-enum { LANES = 4 /* counters computed at a time: the vectors of every processor */ };
+enum { LANES = 4 /* counters computed together; fills the vector registers of any processor */ };
 
-/* Of `lanes` neighbouring counters, a constant: each step of the rounds is a loop over them, which becomes vectors. */
+/* Computes `lanes` consecutive counters. `lanes` is a compile-time constant, so each step of the rounds
+ * becomes a vector operation. */
 static inline __attribute__((always_inline)) void philox(uint64_t key, uint64_t hi, uint64_t lo, int lanes,
                                                          hp_rng4 *out) {
     uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];

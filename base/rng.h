@@ -1,5 +1,5 @@
 /* rng.h - counter-based random numbers: a pure function of (seed, stream, counter), so that every element,
- * sample and mask gets the same draw under every strategy. Philox4x32-10 (Salmon et al., SC 2011). */
+ * sample and mask gets the same value under every strategy. Philox4x32-10 (Salmon et al., SC 2011). */
 #ifndef HP_RNG_H
 #define HP_RNG_H
 
@@ -12,7 +12,7 @@ typedef struct hp_rng4 {
 
 /* Four random words for `key` and the counter (hi, lo). */
 hp_rng4 hp_philox(uint64_t key, uint64_t hi, uint64_t lo);
-/* Those of the n counters from (hi, lo) on; in half the time of n calls. */
+/* Computes the n counters starting at (hi, lo); takes half the time of n single calls. */
 void hp_philox_run(uint64_t key, uint64_t hi, uint64_t lo, int64_t n, hp_rng4 *out);
 
 double hp_rng_uniform(uint64_t seed, uint64_t stream, uint64_t counter); /* in [0, 1), 53 bits */

@@ -1,4 +1,4 @@
-/* round.h - sizes in whole units: lines of a cache, vectors, panels of weights. */
+/* round.h - rounds sizes up to whole units: cache lines, vectors, panels of weights. */
 #ifndef HP_ROUND_H
 #define HP_ROUND_H
 

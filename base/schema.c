@@ -1,9 +1,10 @@
-/* schema.c - the one set of tables of plan.db, run.db and bench.db: a run.db is a plan.db with runs of kind
- * 'exec' added, a bench.db holds only series of queries. */
+/* schema.c - one schema for plan.db, run.db and bench.db. A run.db is a plan.db with runs of kind 'exec'; a
+ * bench.db holds only query series. */
 #include "base/db.h"
 
-/* Holds no weights, commands, environment or library names. Times are nanoseconds, sizes bytes. task.op is
- * "fwd.conv": opcode, dot, operator of its layer if it has one. counter.value is NULL for not-a-number. */
+/* The tables never hold weights, commands, environment variables or library names. Times are in nanoseconds,
+ * sizes in bytes. task.op is "fwd.conv": opcode, a dot, and the layer's operator, if there is one.
+ * counter.value is NULL for NaN. */
 const char hp_db_schema[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;\n"
     "CREATE TABLE candidate(rank INTEGER PRIMARY KEY, strategy TEXT NOT NULL, gpus INTEGER NOT NULL, batch "

@@ -17,7 +17,7 @@ struct hp_safetensors {
     const char *path;
     unsigned char *map;
     size_t map_bytes;
-    const unsigned char *data; /* after the header */
+    const unsigned char *data; /* offset just after the header */
     int64_t data_bytes;
     int n;
     hp_st_tensor *tensor;         /* by data offset */
@@ -25,7 +25,8 @@ struct hp_safetensors {
     int n_note;
     hp_st_note *note;
     const char *strip,
-        *prefix; /* names of callers begin with the first where the file's begin with the second */
+        *prefix; /* a name starting with the first, as callers use it, matches a file name starting with the
+                  * second */
 };
 
 const char *hp_st_printable(const char *name, char out[64]) {
@@ -114,7 +115,7 @@ static hp_status read_tensor(hp_safetensors *st, const char *name, json_t *entry
     return HP_OK;
 }
 
-/* The format allows text values only; others are ignored. */
+/* The format allows only string values; others are ignored. */
 static void read_notes(hp_safetensors *st, json_t *entry) {
     const char *key;
     json_t *value;
@@ -145,7 +146,7 @@ static hp_status read_entries(hp_safetensors *st, json_t *root, hp_error *err) {
 
 static int by_offset(const void *x, const void *y) {
     const hp_st_tensor *a = x, *b = y;
-    const int64_t na = a->count, nb = b->count; /* of two at one offset the empty one comes first */
+    const int64_t na = a->count, nb = b->count; /* of two tensors at one offset, the empty one sorts first */
     if (a->data != b->data) return a->data < b->data ? -1 : 1;
     return (na > nb) - (na < nb);
 }
@@ -172,7 +173,7 @@ static hp_status check_cover(hp_safetensors *st, hp_error *err) {
     return HP_OK;
 }
 
-/* A file of another kind is called what it is. */
+/* For a file of another format, the error names that format. */
 static hp_status fail_kind(const hp_safetensors *st, const char *else_why, hp_error *err) {
     bool weights;
     const char *kind = hp_file_kind(st->map, st->map_bytes, &weights);
@@ -290,5 +291,5 @@ const char *hp_safetensors_note(const hp_safetensors *st, const char *key) {
 }
 
 void hp_safetensors_release_pages(hp_safetensors *st) {
-    (void)madvise(st->map, st->map_bytes, MADV_DONTNEED); /* the mapping is read-only: nothing is lost */
+    (void)madvise(st->map, st->map_bytes, MADV_DONTNEED); /* the mapping is read-only, so nothing is lost */
 }

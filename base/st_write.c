@@ -1,4 +1,5 @@
-/* st_write.c - writes safetensors files under a temporary name, syncs and renames them; see st_write.h. */
+/* st_write.c - writes safetensors files under a temporary name, then syncs and renames them; see
+ * st_write.h. */
 #include "base/st_write.h"
 #include "base/alloc.h"
 
@@ -46,13 +47,13 @@ typedef struct file_content {
 } file_content;
 
 static json_t *notes_of(const file_content *c) {
-    json_t *notes = json_pack("{s:s}", "format", "pt"); /* PyTorch's tools expect this */
+    json_t *notes = json_pack("{s:s}", "format", "pt"); /* expected by PyTorch's tools */
     for (int i = 0; i < c->n_note; i++)
         json_object_set_new(notes, c->note[i].key, json_string(c->note[i].text));
     return notes;
 }
 
-enum { PREFIX = 8 /* bytes of the header's length */ };
+enum { PREFIX = 8 /* size of the header length field, in bytes */ };
 
 static json_t *describe_all(const file_content *c) {
     json_t *root = json_object();

@@ -1,6 +1,6 @@
-/* st_write.h - writing safetensors files: an 8-byte little-endian header length, a JSON object name ->
- * {dtype, shape, data_offsets}, the tensors' bytes. Format: huggingface/safetensors, README "Format".
- * st_read.h reads them. */
+/* st_write.h - writes safetensors files: an 8-byte little-endian header length, a JSON object name -> {dtype,
+ * shape, data_offsets}, the tensors' bytes. Format: huggingface/safetensors, README "Format". st_read.h reads
+ * them. */
 #ifndef HP_ST_WRITE_H
 #define HP_ST_WRITE_H
 
@@ -40,12 +40,12 @@ typedef struct hp_st_tensor {
     int32_t n_dim; /* 0: a scalar */
     int64_t dim[HP_ST_MAX_DIM];
     int64_t count;             /* elements */
-    const unsigned char *data; /* count * bytes, little-endian, any alignment; set by the reader only */
+    const unsigned char *data; /* count * bytes, little-endian, any alignment; only the reader sets it */
 } hp_st_tensor;
 
 typedef struct hp_st_source {
-    /* Bytes of tensor i, called in order of i; valid until the next call. NULL with `err` set aborts the
-     * write. */
+    /* Returns the bytes of tensor i, called in order of i; valid until the next call. NULL with `err` set
+     * aborts the write. */
     const void *(*data)(void *self, int i, hp_error *err);
     void *self;
 } hp_st_source;
@@ -54,15 +54,15 @@ typedef struct hp_st_note { /* an entry of __metadata__ */
     const char *key, *text;
 } hp_st_note;
 
-/* What comes before the tensors' bytes: the length and the header, padded so that they begin at a multiple of 8. *bytes
- * long; the caller frees it. Errors: HP_ECREATE (too many names). */
+/* Builds what precedes the tensors' bytes: the header length and the header, padded so that the data starts
+ * at a multiple of 8. Sets *bytes; the caller frees the result. Errors: HP_ECREATE (too many names). */
 hp_status hp_safetensors_head(const hp_st_note *note, int n_note, const hp_st_tensor *tensor, int n,
                               char **head, size_t *bytes, hp_error *err);
 
-/* Writes a file beside `path`, syncs it and renames it: an earlier file of that name stays intact on every failure.
- * `tensor`: name (unique), dtype, n_dim and dim of each; count and data are not read. Metadata: the notes,
- * and "format": "pt" for PyTorch's tools unless a note overrides it. Errors: HP_ECREATE (cannot create, too
- * many names), HP_EIO (disk full), or the source's error. */
+/* Writes a file beside `path`, syncs it and renames it, so that an earlier file stays intact on every
+ * failure. `tensor` gives the name (unique), dtype, n_dim and dim of each; count and data are not read. The
+ * metadata holds the notes, and "format": "pt" for PyTorch's tools unless a note overrides it. Errors:
+ * HP_ECREATE (cannot create, too many names), HP_EIO (disk full), or the source's error. */
 hp_status hp_safetensors_write_noted(const char *path, const hp_st_note *note, int n_note,
                                      const hp_st_tensor *tensor, int n, const hp_st_source *source,
                                      hp_error *err);

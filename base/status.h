@@ -1,8 +1,7 @@
-/* status.h - what can go wrong: a status is the process exit code, an error is a status with its message.
+/* status.h - error codes: a status is the process exit code; an error is a status with a message.
  *
- * A bug aborts (HP_ASSERT). A mistake of the user or the environment is returned as a status, and the
- * function that detected it writes one message: what, where, limit, smallest fix. All callers pass the status
- * on. */
+ * A bug aborts (HP_ASSERT). A mistake of the user or the environment is returned as a status. The function
+ * that detects it writes one message: what, where, limit, smallest fix. Callers only pass the status on. */
 #ifndef HP_STATUS_H
 #define HP_STATUS_H
 
@@ -11,16 +10,16 @@
 
 typedef enum hp_status {
     HP_OK = 0,
-    HP_DIFF = 1,       /* a difference or regression was found */
+    HP_DIFF = 1,       /* a difference or a regression was found */
     HP_EUSAGE = 2,     /* wrong command line */
     HP_EPLAN = 3,      /* no feasible plan: illegal strategy, indivisible batch, out of memory */
     HP_EDATA = 65,     /* bad input file */
     HP_EUNAVAIL = 69,  /* missing device, back end, program, or an option this version does not have */
-    HP_EINTERNAL = 70, /* a bug that could still be reported as an error */
+    HP_EINTERNAL = 70, /* an internal error that could still be reported */
     HP_ECREATE = 73,   /* cannot create an output */
     HP_EIO = 74,       /* reading or writing failed half-way (disk full) */
-    HP_EREQUEUE = 75,  /* checkpointed; requeue the job */
-    HP_ESTALL = 124,   /* an operation passed its deadline */
+    HP_EREQUEUE = 75,  /* a checkpoint was written; requeue the job */
+    HP_ESTALL = 124,   /* an operation exceeded its deadline */
     HP_EDEAD = 137     /* a rank died */
 } hp_status;
 
@@ -32,7 +31,7 @@ typedef struct hp_error {
 /* Writes `code` and the message into `err` (which may be NULL) and returns `code`. */
 hp_status hp_fail(hp_error *err, hp_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "`context`: " in front of the message already in `err`; returns its code. */
+/* Prefixes the message already in `err` with "`context`: "; returns its code. */
 hp_status hp_fail_in(hp_error *err, const char *context);
 
 #define HP_TRY(call)                                                                                         \

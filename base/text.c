@@ -1,4 +1,4 @@
-/* text.c - appends to a text in a buffer of fixed size. */
+/* text.c - appends text to a fixed-size buffer. */
 #include "base/text.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* text.h - a text assembled in a buffer of fixed size; what does not fit is cut off. */
+/* text.h - builds text in a fixed-size buffer; text that does not fit is truncated. */
 #ifndef HP_TEXT_H
 #define HP_TEXT_H
 
@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 typedef struct hp_text {
-    char *out; /* always terminated by a zero */
-    size_t n;  /* buffer size in bytes, including the zero */
+    char *out; /* always NUL-terminated */
+    size_t n;  /* buffer size in bytes, including the NUL */
 } hp_text;
 
-/* Appends formatted text; what does not fit is cut off. */
+/* Appends formatted text; truncates what does not fit. */
 void hp_text_add(hp_text t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* 'As it is', for a shell. Lives in `arena`. */
+/* Quotes text for a shell: 'as it is'. Lives in `arena`. */
 const char *hp_shell_quoted(hp_arena *arena, const char *s);
 
 #endif
