@@ -1,8 +1,8 @@
-/* check.c - what is proved of a program before it runs or after it was read from a file.
+/* check.c - proves a program safe before it runs, or after it was read from a file.
  *
- * Here: structure, every id and number in range, so that all later proofs may follow them. Then where
- * parameters lie, boxes, data, messages, the wait-for graph and memory, each in a file of its own. Ranks in
- * the messages are those of the first replica: the others run the same lists. */
+ * This file checks the structure: every id and number is in range, so that later proofs can follow them.
+ * Parameters, boxes, data, messages, the wait-for graph and memory each have a file. Ranks in messages are
+ * those of the first replica: the others run the same lists. */
 #include "networks/graph/optimizer.h"
 #include "plan/strategy/zero.h"
 #include "plan/check/check_inside.h"
@@ -14,12 +14,12 @@ enum {
     MAX_TASKS = 1 << 26,
     MAX_RANKS = 1 << 24,
     MAX_MICRO = 1 << 20,
-    MAX_CHANNEL = 1 << 24, /* below the tags that the executor keeps for itself */
+    MAX_CHANNEL = 1 << 24, /* below the tags that the executor reserves */
     ALL_FLAGS = HP_FLAG_ADD | HP_FLAG_RECOMPUTE | HP_FLAG_EVAL | HP_FLAG_METRIC | HP_FLAG_FIRST |
                 HP_FLAG_LAST | HP_FLAG_AVERAGE
 };
 static const int64_t MAX_DUMMY_NS = INT64_C(3600) * 1000000000;
-static const int64_t MAX_ARENA = INT64_C(1) << 56; /* so that sums of a few sizes stay within 63 bits */
+static const int64_t MAX_ARENA = INT64_C(1) << 56; /* keeps sums of a few sizes within 63 bits */
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 
@@ -55,7 +55,7 @@ static hp_status check_degrees(const hp_program *p, hp_error *err) {
     return HP_OK;
 }
 
-/* Samples of a micro-batch, shared out to replicas of as many roles. */
+/* The samples of a micro-batch, divided among replicas that each have the same number of roles. */
 static hp_status check_shares(const hp_program *p, hp_error *err) {
     int64_t left = p->micro_batch;
     if (p->n_share == 0) return HP_OK;
@@ -121,13 +121,14 @@ static hp_status check_buffers(const hp_program *p, int role, hp_error *err) {
     return HP_OK;
 }
 
-/* Elements of the parameters' buffer, their gradients' or the optimiser's. */
+/* Elements of the buffer of parameters, gradients or optimiser state. */
 static int64_t kept_elems(const hp_program *p, const hp_graph *g, const hp_role *r, int buffer) {
     const int64_t elems = hp_keeps_parts(p, buffer) ? hp_part_elems(r) : r->trained_elems;
     return buffer == HP_BUF_OPTIMIZER ? hp_optimizer_of(g)->states * elems : elems;
 }
 
-/* The buffers that every role has; gradients and the optimiser's state are absent where nothing is trained. */
+/* Checks the fixed buffers of every role; gradients and optimiser state are absent where nothing is
+ * trained. */
 static hp_status check_fixed(const hp_program *p, const hp_graph *g, int role, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_buffer *b = r->buffer;
@@ -173,7 +174,7 @@ static hp_status check_fields(const hp_program *p, const hp_graph *g, int role, 
     return HP_OK;
 }
 
-/* Dependencies lead back in the list, so none of them closes a circle within the role. */
+/* Dependencies point backwards in the list, so they cannot form a cycle within a role. */
 static hp_status check_deps(const hp_role *r, int role, int id, hp_error *err) {
     const int from = r->dep_first[id], to = r->dep_first[id + 1];
     if (from < 0 || from > to || to > r->n_dep)
@@ -188,7 +189,7 @@ static hp_status check_deps(const hp_role *r, int role, int id, hp_error *err) {
     return HP_OK;
 }
 
-/* Is it about a bucket? */
+/* Does the task work on a bucket? */
 static bool of_bucket(const hp_task *t) {
     return t->op == HP_TASK_UPDATE || t->op == HP_TASK_FINITE || t->op == HP_TASK_NORM ||
            t->op == HP_TASK_PART;

@@ -1,26 +1,25 @@
-/* check_boxes.c - every task works between boxes that fit each other, the layer and the parameters that are
- * here.
+/* check_boxes.c - the boxes of every task fit each other, the layer and the local parameters.
  *
- * Kernels derive all sizes and addresses from boxes (check/check_buffers.c holds them against the bytes), so
- * nothing they touch lies outside what is proved here. */
+ * Kernels derive all sizes and addresses from boxes (check/check_buffers.c compares these with the bytes), so
+ * kernels touch nothing outside what is proved here. */
 #include "plan/memory/memory_device.h"
 #include "plan/check/check_inside.h"
 
 typedef struct checker {
-    hp_check_at at; /* the task; -1: packs of the role */
+    hp_check_at at; /* the task; -1: the role's packs */
     const hp_program *p;
     const hp_graph *g;
     const hp_role *r;
     const hp_task *t;
-    const hp_layer *l; /* of a layer's task; else NULL */
-    hp_operands o;     /* of a layer's task */
+    const hp_layer *l; /* the task's layer; NULL if it has none */
+    hp_operands o;     /* operands of a layer's task */
 } checker;
 
 #define REFUSED(...) hp_check_refuse(&c->at, "E-BOX", __VA_ARGS__)
 
 /* --- parameters and packed weights --- */
 
-/* A block where the role keeps parts alone, and nowhere else: of the bucket in which the parameter lies. */
+/* Requires a block, of the bucket that holds the parameter, exactly where the role keeps only parts. */
 static hp_status want_block_of(const checker *c, int32_t id, int fixed, bool wanted, const hp_param *param,
                                const hp_param_place *at) {
     const bool present = wanted && hp_keeps_parts(c->p, fixed);
@@ -49,9 +48,9 @@ static hp_status want_block(const checker *c, const hp_param *param, const hp_pa
     return want_block_of(c, c->o.grads, HP_BUF_GRADS, true, param, at);
 }
 
-/* Parameters of the layer for the channels of `out`: here, and with room for their gradients. */
+/* The layer's parameters for the channels of `out` must be local and have room for their gradients. */
 static hp_status want_params(const checker *c, const hp_box *out) {
-    if (c->g->deployed) return HP_OK; /* they are in the pack */
+    if (c->g->deployed) return HP_OK; /* constants are in the pack */
     if (c->o.sums >= 0 && c->l->op != HP_BN) return REFUSED("sums are batch norm's");
     if ((c->o.grads >= 0 && !hp_task_gradient(c->g, c->r, c->t)) || (c->o.params >= 0 && !trained_params(c)))
         return REFUSED("a block of parameters that the task does not work on");
@@ -67,14 +66,14 @@ static hp_status want_params(const checker *c, const hp_box *out) {
     return HP_OK;
 }
 
-/* A buffer for the layer's weights in the device's layout, out of a block. */
+/* Is it a buffer for the layer's weights in the device's layout, packed from a block? */
 static bool is_pack_of(const checker *c, int32_t id, bool backward) {
     const hp_buffer *b = &c->r->buffer[id];
     return hp_keeps_parts(c->p, HP_BUF_WEIGHTS) && b->kind == HP_BUF_PACK && b->what == c->t->layer &&
            b->bytes >= hp_pack_wanted(&c->at, c->t->layer, backward);
 }
 
-/* Where the device packs a layer's weights, the task needs them: of exactly its channels. */
+/* If the device packs a layer's weights, the task needs a pack of exactly its channels. */
 static hp_status want_pack(const checker *c, const hp_box *out) {
     if (c->l->n_param == 0 || (c->t->op != HP_TASK_FWD && c->t->op != HP_TASK_BWD)) return HP_OK;
     const bool backward = c->t->op == HP_TASK_BWD;
@@ -103,7 +102,7 @@ static bool same_shape(const checker *c, int a, int b) {
     return x->h == y->h && x->w == y->w && x->c == y->c;
 }
 
-/* Operand `id` holds a part of a tensor of that shape (work in place may have put another name on it). */
+/* Operand `id` must hold a part of a tensor of that shape. Work in place may have changed the tensor's id. */
 static hp_status want_tensor(const checker *c, int32_t id, int tensor, const char *as, const hp_box **box) {
     const hp_buffer *b = buffer_of(c, id);
     if (!hp_buffer_has_box(b) || !same_shape(c, b->what, tensor))
@@ -119,7 +118,7 @@ static hp_status want_part(const checker *c, int32_t id, int tensor, const char 
     return hp_box_empty(*box) ? REFUSED("%s is empty", as) : HP_OK;
 }
 
-/* Operand `id` (if it is there) has the box `same`. */
+/* Operand `id`, if present, must have the box `same`. */
 static hp_status want_equal(const checker *c, int32_t id, int tensor, const char *as, const hp_box *same) {
     const hp_box *box = NULL;
     if (id < 0) return HP_OK;
@@ -127,7 +126,7 @@ static hp_status want_equal(const checker *c, int32_t id, int tensor, const char
     return hp_box_equal(box, same) ? HP_OK : REFUSED("the box of %s is not that of the output", as);
 }
 
-/* An input or its gradient is what the layer reads for the output's box. */
+/* An input or its gradient must be what the layer reads for the output's box. */
 static hp_status want_input(const checker *c, int32_t id, int k, const hp_box *out) {
     const hp_box need = hp_layer_need(c->g, c->t->layer, k, out), *have = NULL;
     if (id < 0) return HP_OK;
@@ -139,7 +138,7 @@ static hp_status want_input(const checker *c, int32_t id, int k, const hp_box *o
     return HP_OK;
 }
 
-/* bn's mean and inverse deviation, max-pool's argmax. */
+/* Checks the saved values: bn's mean and inverse deviation, max-pool's argmax. */
 static hp_status want_save(const checker *c, const hp_box *in, const hp_box *out, bool needed) {
     const hp_shape s = hp_shape_between(c->g, c->t->layer, in, out);
     const int64_t bytes = hp_save_bytes(c->g, c->t->layer, &s, (hp_dtype)c->p->dtype);
@@ -152,7 +151,8 @@ static hp_status want_save(const checker *c, const hp_box *in, const hp_box *out
     return outside ? REFUSED("the box of what is saved does not fit the output's") : HP_OK;
 }
 
-/* Pixels whose statistics a batch norm adds up: of the micro-batch, on all replicas too, or of this rank. */
+/* Number of pixels in a batch norm's statistics: the micro-batch (on all replicas, if synchronised) or this
+ * rank's share. */
 static int64_t summed_pixels(const checker *c) {
     const hp_tensor *y = &c->g->tensor[c->l->out];
     const hp_box *own = &buffer_of(c, c->o.save)->box;
@@ -161,7 +161,7 @@ static int64_t summed_pixels(const checker *c) {
     return hp_norm_samples(c->p, c->at.role) * y->h * y->w;
 }
 
-/* Two float64 sums per channel. */
+/* Requires two float64 sums per channel. */
 static hp_status want_sums(const checker *c, const hp_box *out, bool needed) {
     if (c->o.sums < 0) return needed ? REFUSED("sums are missing") : HP_OK;
     const hp_buffer *b = buffer_of(c, c->o.sums);
@@ -186,7 +186,8 @@ static hp_status want_scratch(const checker *c, const hp_box *in, const hp_box *
                    (long long)buffer_of(c, HP_BUF_SCRATCH)->bytes);
 }
 
-/* The box of the first input, or what the output needs of it where neither it nor its gradient is there. */
+/* The box of the first input; what the output needs of it if neither the input nor its gradient is an
+ * operand. */
 static hp_box first_input(const checker *c, const hp_box *out) {
     const int32_t id = c->o.dx[0] >= 0 ? c->o.dx[0] : c->o.x[0];
     const hp_box need = hp_layer_need(c->g, c->t->layer, 0, out);
@@ -195,7 +196,7 @@ static hp_box first_input(const checker *c, const hp_box *out) {
 
 /* --- tasks of layers --- */
 
-/* May operands i and j be the same buffer, although one of them is written? */
+/* May operands i and j share a buffer although one of them is written? */
 static bool in_place(const checker *c, int i, int j) {
     int at, of;
     if (!c->l) return false;
@@ -339,7 +340,7 @@ static hp_status want_labels(const checker *c, int32_t labels, const hp_box *log
     return HP_OK;
 }
 
-/* Blocks of HP_MAXSUMS for each row of logits. */
+/* Requires whole blocks of HP_MAXSUMS for each row of logits. */
 static hp_status want_class_sums(const checker *c, const hp_box *logits, int32_t sums) {
     const hp_buffer *b = buffer_of(c, sums);
     if (hp_box_empty(logits)) return REFUSED("there are no logits");
@@ -363,7 +364,7 @@ static hp_status check_loss(const checker *c) {
     return want_labels(c, labels, x);
 }
 
-/* What the ranks that have classes of a row make of theirs: whole blocks, of which the task fills one. */
+/* The ranks that split the classes of a row combine whole blocks; this task fills one of them. */
 static hp_status check_maxsum(const checker *c) {
     const hp_box *x = NULL;
     HP_TRY(want_part(c, operand(c, 1), c->g->layer[c->g->n_layer - 1].out, "the logits", &x));
@@ -375,7 +376,7 @@ static hp_status check_maxsum(const checker *c) {
     return want_labels(c, operand(c, 2), x);
 }
 
-/* accum: equal boxes; copy: of one tensor, where the boxes meet. */
+/* accum needs equal boxes; copy needs one tensor and copies the intersection of the boxes. */
 static hp_status check_pair(const checker *c) {
     const hp_box *dst = NULL, *src = NULL;
     if (!hp_buffer_has_box(buffer_of(c, operand(c, 0)))) return REFUSED("the destination holds no tensor");
@@ -395,7 +396,7 @@ static hp_status check_zero(const checker *c) {
     return REFUSED("buffer %d is not one to be cleared", operand(c, 0));
 }
 
-/* A message is a whole box; only arrays without boxes are moved in parts. */
+/* A message is a whole box; only arrays without boxes move in parts. */
 static hp_status check_transfer(const checker *c) {
     const hp_buffer *b = buffer_of(c, operand(c, 0));
     if (!hp_task_is_collective(c->t) && c->t->offset)
@@ -420,7 +421,7 @@ static task_rule *const task_rules[HP_TASK_OPS] = {
 #include "plan/collectives/collectives.def"
 };
 
-/* What the row of plan/program/program_ops.def asks for is there. */
+/* All operands required by the task's row in plan/program/program_ops.def must be present. */
 static hp_status check_presence(const checker *c) {
     for (int i = 0, k; i < c->t->n_operand; i++) {
         const hp_operand_info *o = hp_operand_at(c->g, c->t, i, &k);
@@ -430,7 +431,7 @@ static hp_status check_presence(const checker *c) {
     return HP_OK;
 }
 
-/* What belongs to one micro-batch is used for that one alone. */
+/* Buffers of a micro-batch may be used only by tasks of that micro-batch. */
 static hp_status check_micro(const checker *c) {
     for (int i = 0; i < c->t->n_operand && c->t->micro >= 0; i++) {
         const int32_t id = operand(c, i);

@@ -1,11 +1,11 @@
-/* check_buckets.c - trained parameters in buckets: in memory order, in equal parts, each with one group; and what tasks say
- * of them. */
+/* check_buckets.c - buckets of trained parameters: memory order, equal parts, one group per bucket, and the
+ * tasks that use them. */
 #include "plan/check/check_inside.h"
 #include "networks/graph/optimizer.h"
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 
-/* Into how many parts its holders divide it. */
+/* Number of parts into which the holders divide a bucket. */
 static int parts_of(const hp_program *p, const hp_bucket *b) {
     return p->zero && b->group >= 0 ? hp_group_size(p, b->group) : 1;
 }
@@ -33,7 +33,8 @@ hp_status hp_check_bucket_list(const hp_program *p, int role, hp_error *err) {
     return HP_OK;
 }
 
-/* Parameters lie in their buckets, both in memory order; in a bucket matrices come first (plan/program/update.h). */
+/* Parameters lie in their buckets, both in memory order; a bucket starts with its matrices
+ * (plan/program/update.h). */
 static hp_status check_inside(const hp_program *p, const hp_graph *g, int role, const hp_placed *l,
                               hp_error *err) {
     const hp_role *r = &p->role[role];
@@ -77,7 +78,7 @@ hp_status hp_check_buckets(const hp_program *p, const hp_graph *g, hp_error *err
     return s;
 }
 
-/* Between a block and the buffer of parts, one of them each. */
+/* Does the task copy one part between a block and the buffer of parts? */
 static bool is_part(const hp_program *p, const hp_role *r, const hp_task *t) {
     const int32_t dst = r->operand[t->operand], src = r->operand[t->operand + 1];
     const bool taken = dst == HP_BUF_GRADS && src >= HP_BUF_FIXED,

@@ -1,4 +1,4 @@
-/* check_buffers.c - the boxes of buffers lie in their tensors and have as many elements as the bytes hold. */
+/* check_buffers.c - boxes of buffers lie within their tensors, and their element counts match the bytes. */
 #include "plan/check/check_inside.h"
 
 typedef struct checker {
@@ -10,7 +10,7 @@ typedef struct checker {
 
 #define REFUSE(fmt, ...) return hp_fail(c->err, HP_EPLAN, "E-BOX: rank %d: " fmt, c->role, __VA_ARGS__)
 
-/* 0 <= lo <= hi <= the whole tensor's, also on the axes of an empty box. */
+/* Requires 0 <= lo <= hi <= the tensor's extent, also on the axes of an empty box. */
 static bool box_in_tensor(const checker *c, const hp_box *b, int tensor) {
     const hp_box whole = hp_box_whole(c->g, tensor, c->p->micro_batch);
     for (int a = 0; a < HP_AXES; a++)
@@ -18,7 +18,7 @@ static bool box_in_tensor(const checker *c, const hp_box *b, int tensor) {
     return true;
 }
 
-/* In floating point, because boxes of strangers multiply beyond 63 bits. */
+/* Uses floating point: boxes from untrusted files may overflow 63 bits. */
 static double box_size(const hp_box *b) {
     double elems = 1;
     for (int a = 0; a < HP_AXES; a++) elems *= hp_box_len(b, a);
@@ -31,7 +31,7 @@ static bool box_fills(const hp_box *b, int64_t bytes, int64_t element) {
 }
 
 static hp_status check_tensor_buffer(const checker *c, int id, const hp_buffer *b) {
-    if (b->what == -1 && hp_box_empty(&b->box)) return HP_OK; /* of messages that carry no tensor */
+    if (b->what == -1 && hp_box_empty(&b->box)) return HP_OK; /* buffers of messages without a tensor */
     if (b->what < 0 || b->what >= c->g->n_tensor ||
         b->dtype != hp_tensor_dtype(&c->g->tensor[b->what], (hp_dtype)c->p->dtype))
         REFUSE("buffer %d holds no tensor of this network", id);
@@ -42,7 +42,7 @@ static hp_status check_tensor_buffer(const checker *c, int id, const hp_buffer *
     return HP_OK;
 }
 
-/* The type and the codec are check/check_codes.c's. */
+/* check/check_codes.c checks type and codec. */
 static hp_status check_code_buffer(const checker *c, int id, const hp_buffer *b) {
     if (b->what == -1 || !hp_codec_exists(b->codec) || !hp_codec_info_of(b->codec)->messages) return HP_OK;
     if (b->what < 0 || b->what >= c->g->n_tensor || !box_in_tensor(c, &b->box, b->what))

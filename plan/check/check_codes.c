@@ -1,7 +1,7 @@
-/* check_codes.c - what codecs make lies in buffers of its own, and only what encodes, sends, sums or decodes it uses them.
+/* check_codes.c - codec output has its own buffers, used only by tasks that encode, send, sum or decode it.
  *
- * That a code is of the tensor that its reader takes it for is check/check_data.c's, that codes of gradients are summed and
- * decoded is check/check_gradients.c's. */
+ * check/check_data.c proves that a code holds the tensor its reader expects. check/check_gradients.c proves
+ * that codes of gradients are summed and decoded. */
 #include "plan/check/check_inside.h"
 #include "plan/program/factors.h"
 
@@ -11,7 +11,7 @@ typedef struct checker {
     const hp_graph *g;
     const hp_role *r;
     const hp_task *t;
-    bool *used; /* per buffer: keeps what a code loses */
+    bool *used; /* per buffer: holds the residual of a code */
 } checker;
 
 #define REFUSED(code, ...) hp_check_refuse(&c->at, code, __VA_ARGS__)
@@ -47,7 +47,7 @@ static hp_status check_buffer(const checker *c, int id) {
 
 /* --- encode and decode --- */
 
-/* All of a buffer of values and its code. */
+/* The code must cover the whole buffer of values. */
 static hp_status check_box(const checker *c, int code, int values) {
     const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
     if (!hp_buffer_has_box(b) || !hp_box_equal(&a->box, &b->box) || hp_box_empty(&b->box))
@@ -61,7 +61,7 @@ static hp_status check_box(const checker *c, int code, int values) {
     return HP_OK;
 }
 
-/* Where what is lost is added to the next step's gradients, it is kept for that, and for them alone. */
+/* A residual that is added to the next step's gradients has a buffer of its own, used for nothing else. */
 static hp_status check_residual(const checker *c, const hp_buffer *code) {
     const int32_t id = c->t->n_operand > 2 ? c->r->operand[c->t->operand + 2] : -1;
     const bool wanted = code->what < 0 && info_of(code)->sum == HP_CODEC_GATHERED;
@@ -79,7 +79,7 @@ static hp_status check_residual(const checker *c, const hp_buffer *code) {
     return HP_OK;
 }
 
-/* All of a bucket. */
+/* The range must be a whole bucket. */
 static hp_status check_range(const checker *c) {
     const int64_t elems = c->r->buffer[HP_BUF_GRADS].bytes / hp_dtype_bytes((hp_dtype)c->p->dtype);
     HP_TRY(hp_check_bucket_task(&c->at));
@@ -88,7 +88,7 @@ static hp_status check_range(const checker *c) {
                    (long long)elems);
 }
 
-/* A range of the gradients; a decoder adds up as many codes as there are. */
+/* Checks a range of the gradients; a decoder adds up as many codes as exist. */
 static hp_status check_gradients(const checker *c, int code, int values) {
     const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
     if (b->kind != HP_BUF_GRADS) return REFUSED("E-BOX", "a code without a tensor is one of gradients");
@@ -138,7 +138,7 @@ static hp_status check_factors(const checker *c) {
         kept->bytes != (c->t->count + n.q) * hp_dtype_bytes((hp_dtype)c->p->dtype))
         return REFUSED("E-BOX", "buffer %d does not keep what %lld gradients lose", o.residual,
                        (long long)c->t->count);
-    if (c->t->op != HP_TASK_PROJECT) return HP_OK; /* the same as there: check/check_gradients.c */
+    if (c->t->op != HP_TASK_PROJECT) return HP_OK; /* same as there: check/check_gradients.c */
     if (c->used[o.residual]) return REFUSED("E-LOST", "buffer %d keeps what two codes lose", o.residual);
     c->used[o.residual] = true;
     return HP_OK;
@@ -146,7 +146,7 @@ static hp_status check_factors(const checker *c) {
 
 /* --- sums --- */
 
-/* Codes are added up in place. */
+/* Does the task add up codes in place? */
 static bool adds(const checker *c, const hp_buffer *b) {
     const hp_codec_sum sum = info_of(b)->sum;
     return c->t->op == HP_TASK_ALLREDUCE && c->t->n_operand == 1 &&
@@ -154,7 +154,7 @@ static bool adds(const checker *c, const hp_buffer *b) {
            hp_task_call(c->p, c->t).reduction == HP_REDUCE_SUM;
 }
 
-/* Each member's code comes from a buffer of its own. */
+/* Does the task gather each member's code into a separate buffer? */
 static bool gathers(const checker *c, const hp_buffer *b) {
     if (c->t->op != HP_TASK_ALL_GATHER || c->t->n_operand != 2 || info_of(b)->sum != HP_CODEC_GATHERED ||
         hp_task_call(c->p, c->t).n || c->r->operand[c->t->operand + 1] < 0)

@@ -1,5 +1,7 @@
-/* check_collectives.c - how collectives are called: operations, roots, parts and algorithms that exist and fit the group.
- * That all members call the same ones in the same order is check/check_messages.c's. */
+/* check_collectives.c - arguments of collectives: the operation, root, parts and algorithm exist and fit the
+ * group.
+ *
+ * check/check_messages.c proves that all members call the same collectives in the same order. */
 #include "plan/check/check_inside.h"
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
@@ -32,7 +34,7 @@ static int64_t sum_of(const int64_t *part, int32_t n, int32_t stride) {
     return sum;
 }
 
-/* Elements that a member keeps in the data, or in what an all-to-all sends: the larger of the two. */
+/* Elements that a member holds in the data or sends in an all-to-all, whichever is larger. */
 static int64_t room_of(const hp_collective_case *c, const int64_t *part, int32_t member) {
     if (c->what != HP_COLLECTIVE_ALL_TO_ALL) return sum_of(part, c->size, 1);
     const int64_t out = sum_of(part + (int64_t)member * c->size, c->size, 1),
@@ -61,7 +63,7 @@ static hp_status check_parts(const hp_program *p, int role, int id, const hp_col
     return HP_OK;
 }
 
-/* Elements that a member contributes. */
+/* Number of elements that a member contributes. */
 static int64_t contribution(const hp_collective_case *c, const hp_collective_data *data, int32_t member) {
     const int64_t each = (data->count + c->size - 1) / c->size, left = data->count - member * each;
     if (c->what == HP_COLLECTIVE_BARRIER) return 0;
@@ -77,7 +79,7 @@ static int64_t contribution(const hp_collective_case *c, const hp_collective_dat
     }
 }
 
-/* The most that a replica of the role contributes. */
+/* The largest contribution of any replica of the role. */
 static int64_t most_contributed(const hp_program *p, int role, const hp_task *t,
                                 const hp_collective_case *c) {
     const hp_collective_data data = hp_task_data(p, t);
@@ -92,7 +94,7 @@ static int64_t most_contributed(const hp_program *p, int role, const hp_task *t,
     return most;
 }
 
-/* What it contributes, where that is not in the data. */
+/* Checks the source buffer of a contribution that is not already in the data. */
 static hp_status check_source(const hp_program *p, int role, int id, const hp_collective_case *c,
                               hp_error *err) {
     const hp_role *r = &p->role[role];
@@ -115,7 +117,7 @@ static hp_status check_source(const hp_program *p, int role, int id, const hp_co
     return HP_OK;
 }
 
-/* Of what a back end does not do as plan/collectives says, nothing runs. */
+/* Rejects an operation that the back end cannot do as plan/collectives defines it. */
 static hp_status check_backend(const hp_program *p, int role, int id, int32_t backend, hp_error *err) {
     const hp_task *t = &p->role[role].task[id];
     const char *lacks =
@@ -126,7 +128,7 @@ static hp_status check_backend(const hp_program *p, int role, int id, int32_t ba
            hp_dtype_names[t->dtype], lacks);
 }
 
-/* Gradients, statistics, boxes of tensors and metrics: what a network computes is added up, in place. */
+/* Gradients, statistics, tensor boxes and metrics are summed, in place. */
 static bool wants_sum(const hp_role *r, const hp_task *t) {
     const int32_t id = r->operand[t->operand];
     const hp_buffer *b = &r->buffer[id];
@@ -134,7 +136,7 @@ static bool wants_sum(const hp_role *r, const hp_task *t) {
     return b->kind == HP_BUF_SUMS || hp_buffer_has_box(b);
 }
 
-/* Of a bucket's gradients and parameters each member keeps a part: equal ones of all of the bucket. */
+/* Does the collective work on a bucket of which each member keeps one of the equal parts? */
 static bool is_of_parts(const hp_program *p, const hp_role *r, const hp_task *t) {
     const int32_t id = r->operand[t->operand];
     const bool block = r->buffer[id].kind == HP_BUF_BLOCK;
@@ -147,7 +149,8 @@ static bool is_of_parts(const hp_program *p, const hp_role *r, const hp_task *t)
     return id == (t->op == HP_TASK_ALL_GATHER ? HP_BUF_WEIGHTS : HP_BUF_GRADS) && !hp_keeps_parts(p, id);
 }
 
-/* Gradients go to a server, and parameters come from it; replicas are averaged. */
+/* Parameter server: gradients go to the server and parameters come back. Local updates: replicas are
+ * averaged. */
 static bool keeps_alike(const hp_program *p, const hp_role *r, const hp_task *t) {
     const int32_t id = r->operand[t->operand], reduction = hp_task_call(p, t).reduction;
     if (t->n_operand > 1 || hp_keeps_parts(p, id)) return false;

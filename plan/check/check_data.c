@@ -1,20 +1,20 @@
-/* check_data.c - everything that is read was written before, and is what the reader takes it for; every part
- * of a gradient or a message that is written is read.
+/* check_data.c - everything read was written before, with the content that the reader expects; every written
+ * part of a gradient or message is read.
  *
- * Walks each role's list once (dependencies lead backwards in it; check/check_memory.c proves that what runs beside
- * it is ordered too) and keeps, per buffer, which tensor it holds and which parts of its box are written. */
+ * Walks each role's list once: dependencies point backwards, and check/check_memory.c proves that concurrent
+ * tasks are ordered too. Tracks, per buffer, which tensor it holds and which parts of its box are written. */
 #include "plan/check/check_inside.h"
 
 enum { GRADIENT_UNKNOWN = -1, ACTIVATION = 0, GRADIENT = 1 };
 
 typedef struct content {
-    int32_t tensor;  /* what it holds; -1: nothing yet */
-    int8_t gradient; /* of the tensor? */
+    int32_t tensor;  /* tensor held; -1: none yet */
+    int8_t gradient; /* the tensor's gradient? */
     hp_region written;
-    hp_region read;      /* of gradients and messages, since the last write */
-    int32_t writer;      /* of those: the last task, -1 */
-    bool reduced;        /* sums: added up over ranks */
-    int32_t ranks, rank; /* sums of the classes of so many ranks, of which this is one; ranks 0: other sums */
+    hp_region read;      /* gradients and messages: parts read since the last write */
+    int32_t writer;      /* gradients and messages: last task to write; -1: none */
+    bool reduced;        /* sums: already summed over ranks */
+    int32_t ranks, rank; /* sums of class blocks: number of ranks and this one's index; ranks 0: other sums */
 } content;
 
 typedef struct walker {
@@ -36,7 +36,7 @@ static const hp_buffer *buffer_of(const walker *w, int32_t id) {
     return &w->r->buffer[id];
 }
 
-/* Does a buffer hold gradients? Of a message, its reader or its other end knows. */
+/* Does a buffer hold gradients? For a message, only its reader or its other end knows. */
 static int gradient_of(const hp_buffer *b) {
     return b->kind == HP_BUF_TENSOR ? ACTIVATION : b->kind == HP_BUF_GRADIENT ? GRADIENT : GRADIENT_UNKNOWN;
 }
@@ -47,7 +47,7 @@ static const char *tensor_name(const walker *w, int tensor) {
 
 /* --- reading and writing --- */
 
-/* A message received carries what its reader takes it for: the other end says whether it is a gradient. */
+/* Does a received message carry what its reader expects? The sender determines whether it is a gradient. */
 static bool matches(const content *c, int tensor, int gradient) {
     return c->tensor == tensor &&
            (c->gradient == gradient || c->gradient == GRADIENT_UNKNOWN || gradient == GRADIENT_UNKNOWN);
@@ -72,19 +72,18 @@ static hp_status read_box(walker *w, int32_t id, const hp_box *part, int tensor,
     return HP_OK;
 }
 
-/* All of a buffer. */
+/* The task reads the whole buffer. */
 static hp_status read_all(walker *w, int32_t id, int tensor, int gradient) {
     return id < 0 ? HP_OK : read_box(w, id, &buffer_of(w, id)->box, tensor, gradient);
 }
 
-/* What is sent or is a gradient matters to somebody; outputs may have no reader (dead ends, recomputation).
- */
+/* Gradients and messages must be read; outputs may have no reader (dead ends, recomputation). */
 static void note_write(walker *w, int32_t id) {
     if (buffer_of(w, id)->kind != HP_BUF_TENSOR) w->of[id].writer = w->at.task;
     w->of[id].read = (hp_region){0};
 }
 
-/* Has all of what was written been read? */
+/* Requires that everything written has been read. */
 static hp_status want_read(const walker *w, int32_t id) {
     const content *c = &w->of[id];
     if (c->writer < 0 || hp_region_within(&c->written, &c->read, &buffer_of(w, id)->box)) return HP_OK;
@@ -93,7 +92,7 @@ static hp_status want_read(const walker *w, int32_t id) {
     return hp_check_refuse(&writer, "E-LOST", "no task uses all of what it leaves in buffer %d", id);
 }
 
-/* A new value in a part of the buffer: of an activation, beside other parts of the same tensor. */
+/* Writes a part of the buffer. An activation may hold other parts of the same tensor already. */
 static hp_status write_part(walker *w, int32_t id, const hp_box *part, int tensor) {
     content *c = &w->of[id];
     const hp_buffer *b = buffer_of(w, id);
@@ -106,7 +105,7 @@ static hp_status write_part(walker *w, int32_t id, const hp_box *part, int tenso
     return hp_region_add(w->arena, &c->written, part, &b->box) ? HP_OK : too_many(w, id);
 }
 
-/* A new value in all of the buffer. */
+/* Writes the whole buffer. */
 static hp_status write_all(walker *w, int32_t id, int tensor, int gradient) {
     if (id < 0) return HP_OK;
     HP_TRY(want_read(w, id));
@@ -119,7 +118,8 @@ static hp_status write_all(walker *w, int32_t id, int tensor, int gradient) {
     return HP_OK;
 }
 
-/* Work in place: the buffer holds another tensor now. Of some rows only: what else it held is gone. */
+/* Work in place: the buffer now holds another tensor. If only some rows are replaced, the rest becomes
+ * undefined. */
 static hp_status replace(walker *w, int32_t id, int tensor, const hp_box *part) {
     const bool all = hp_box_equal(part, &buffer_of(w, id)->box);
     w->of[id].tensor = tensor;
@@ -142,7 +142,7 @@ static void write_plain(walker *w, int32_t id) {
     w->of[id].ranks = 0;
 }
 
-/* Batch norm's sums: of more pixels than this rank counts once they were added up over ranks. */
+/* Batch norm's sums cover more pixels than this rank's only after a reduction over ranks. */
 static hp_status read_sums(walker *w, const hp_operands *o) {
     if (o->sums < 0) return HP_OK;
     HP_TRY(read_plain(w, o->sums));
@@ -155,12 +155,12 @@ static hp_status read_sums(walker *w, const hp_operands *o) {
 
 /* --- blocks of buckets (ZeRO) --- */
 
-/* Are there other members whose parts are elsewhere? */
+/* Do other members hold further parts of the block? */
 static bool is_shared(const walker *w, int32_t block) {
     return w->r->bucket[buffer_of(w, block)->what].parts > 1;
 }
 
-/* Parameters: the rank's part was put there and the others' gathered. */
+/* Parameters: this rank's part was copied in and the others' were gathered. */
 static hp_status read_params(walker *w, int32_t id) {
     if (id < 0) return HP_OK;
     const content *c = &w->of[id];
@@ -227,7 +227,7 @@ static hp_status walk_stats(walker *w) {
     return HP_OK;
 }
 
-/* What the layer needs of its inputs for the box `out` of its output. */
+/* The layer reads the parts of its inputs that it needs for the box `out` of its output. */
 static hp_status read_inputs(walker *w, const hp_operands *o, const hp_box *out) {
     for (int k = 0; k < o->n_in; k++) {
         const hp_box need = hp_layer_need(w->g, w->t->layer, k, out);
@@ -236,7 +236,7 @@ static hp_status read_inputs(walker *w, const hp_operands *o, const hp_box *out)
     return HP_OK;
 }
 
-/* Packed weights: those of the task, or those that the role has. */
+/* Packed weights: the task's, or otherwise the role's. */
 static int32_t pack_of(const walker *w, int32_t own, const int32_t *role) {
     return own >= 0 ? own : role[w->t->layer];
 }
@@ -274,7 +274,7 @@ static hp_status walk_loss(walker *w) {
     return write_all(w, operand(w, 0), logits, GRADIENT);
 }
 
-/* The classes of the rank whose block it fills: together, those of all ranks are all classes. */
+/* The task fills the block of one rank's classes; the blocks of all ranks together cover all classes. */
 static hp_status walk_maxsum(walker *w) {
     const int logits = w->g->layer[w->g->n_layer - 1].out;
     const hp_box *x = &buffer_of(w, operand(w, 1))->box;
@@ -293,7 +293,7 @@ static hp_status walk_maxsum(walker *w) {
     return HP_OK;
 }
 
-/* What both backward tasks of a layer read. */
+/* Reads shared by both backward tasks of a layer. */
 static hp_status read_backward(walker *w, const hp_operands *o) {
     const hp_layer *l = &w->g->layer[w->t->layer];
     HP_TRY(read_params(w, o->params));
@@ -340,7 +340,7 @@ static hp_status walk_accum(walker *w) {
     return HP_OK;
 }
 
-/* Where the boxes meet; the destination may hold other parts of the same tensor already. */
+/* Copies the intersection of the boxes; the destination may already hold other parts of the tensor. */
 static hp_status walk_copy(walker *w) {
     const int32_t dst = operand(w, 0), src = operand(w, 1);
     const hp_box *whole = &buffer_of(w, dst)->box, from_rows = hp_task_rows(w->t, &buffer_of(w, src)->box),
@@ -362,7 +362,7 @@ static hp_status walk_copy(walker *w) {
     return hp_region_add(w->arena, &to->written, &meet, whole) ? HP_OK : too_many(w, dst);
 }
 
-/* Codes of gradients are check/check_gradients.c's. */
+/* check/check_gradients.c handles codes of gradients. */
 static hp_status walk_encode(walker *w) {
     const int32_t code = operand(w, 0), src = operand(w, 1);
     const content from = w->of[src];
@@ -416,8 +416,8 @@ static hp_status walk_recv(walker *w) {
     return write_all(w, id, b->what, gradient_of(b));
 }
 
-/* Sums of a box or of batch norm; the arrays that every role has are check/check_gradients.c's, and data that is no tensor's
- * nobody's. */
+/* Handles sums of a box or of batch norm. check/check_gradients.c handles the arrays that every role has;
+ * data without a tensor is not tracked. */
 static hp_status walk_collective(walker *w) {
     const int32_t id = operand(w, 0);
     const content *c = &w->of[id];

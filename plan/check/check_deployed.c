@@ -1,9 +1,9 @@
-/* check_deployed.c - what programs of deployed graphs alone have (rows of boxes, outputs, constants that lie
- * in packs), and what they may not have: the devices of inference know no training, and take it to be absent.
+/* check_deployed.c - features that only deployed graphs have (rows of boxes, outputs, constants in packs),
+ * and features they must not have, because inference devices do not support training.
  *
- * Proved here, after the boxes of buffers: kernels work on whole channels, on rows that are there, of one
- * sample; all of the network's output is put out; and nothing but a kernel's own constants is ever in its
- * pack (check/check_memory.c keeps others away from their bytes). */
+ * Proves, after the boxes of buffers: kernels work on whole channels and existing rows of one sample; the
+ * whole network output is written; a pack only ever holds its kernel's constants (check/check_memory.c keeps
+ * other tasks away from its bytes). */
 #include "plan/check/check_inside.h"
 
 typedef struct checker {
@@ -18,8 +18,8 @@ typedef struct checker {
 
 /* --- what a task may be --- */
 
-/* Tasks of inference: flags that they have, how many of their first operands rows are about, and
- * whether they belong to a micro-batch. */
+/* Rules for inference tasks: allowed flags, number of leading operands that the rows apply to, and whether
+ * the task belongs to a micro-batch. */
 typedef struct task_rule {
     bool known;
     uint8_t flags;
@@ -51,7 +51,8 @@ static bool has_rows(const hp_task *t) {
     return t->row_lo || t->row_hi;
 }
 
-/* Rows are some of every box that they are about. An address is that of the first row: of one sample. */
+/* The rows must lie in every box they apply to. Their address is that of the first row, so they belong to one
+ * sample. */
 static hp_status check_rows(const checker *c) {
     const hp_task *t = c->t;
     const int boxes = rules[t->op].boxes;
@@ -68,7 +69,7 @@ static hp_status check_rows(const checker *c) {
     return HP_OK;
 }
 
-/* Operands that only training writes: a layer's saved values, a loss's gradient; sums of statistics. */
+/* Rejects operands that only training writes: saved values, a loss's gradient, sums of statistics. */
 static hp_status check_operands(const checker *c) {
     const hp_task *t = c->t;
     const bool messages = t->op == HP_TASK_SEND || t->op == HP_TASK_RECV;
@@ -122,7 +123,7 @@ static hp_status check_constants(const checker *c) {
 
 /* --- what comes out --- */
 
-/* All ranks together store the whole output of every micro-batch. */
+/* The ranks together store the whole output of every micro-batch. */
 static hp_status check_outputs(hp_arena *arena, const hp_program *p, const hp_graph *g, hp_error *err) {
     const hp_box whole = hp_box_whole(g, g->layer[g->n_layer - 1].out, p->micro_batch);
     hp_region *out = HP_NEW(arena, hp_region, p->micro);
@@ -154,7 +155,7 @@ static hp_status check_role(checker *c) {
     return HP_OK;
 }
 
-/* Tasks that no other device knows. */
+/* Tasks that only inference devices know. */
 static hp_status check_other(checker *c) {
     for (c->at.task = 0; c->at.task < c->r->n_task; c->at.task++) {
         const hp_task *t = &c->r->task[c->at.task];
@@ -165,7 +166,8 @@ static hp_status check_other(checker *c) {
     return HP_OK;
 }
 
-/* Messages alone (a benchmark of them), or between dummies, have nothing of a network, deployed or not. */
+/* Does the program compute? Programs of messages alone (benchmarks), or between dummies, contain no
+ * network. */
 static bool computes(const hp_program *p) {
     for (int role = 0; role < p->n_role; role++)
         for (int t = 0; t < p->role[role].n_task; t++)

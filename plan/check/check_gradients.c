@@ -1,9 +1,11 @@
-/* check_gradients.c - the gradient of every parameter goes through its states on every rank that holds it:
- * unset, summed over the rank's micro-batches, over the ranks that share it, looked at where it may have
- * overflowed, applied, and where each rank applies a part, gathered. With zero >= 2 every micro-batch's gradient is
- * cleared, summed, reduced and added to the part that is kept. Nothing is counted twice or left out. What is summed at
- * one rank alone, the server, is applied there, and the parameters are sent to all; what is summed in each replica
- * alone is averaged over them, with its momentum. */
+/* check_gradients.c - every parameter's gradient passes through its states on every rank that holds it.
+ *
+ * The states: unset, summed over the rank's micro-batches, summed over the ranks that share it, checked for
+ * overflow where needed, applied and, where each rank applies a part, gathered. With zero >= 2, every
+ * micro-batch's gradient is cleared, summed, reduced and added to the kept part. Nothing is counted twice or
+ * left out. With a parameter server, the sum is formed and applied on one rank, which sends the parameters to
+ * all. With local updates, each replica sums its own gradients, and parameters and momentum are averaged over
+ * replicas. */
 #include "networks/graph/precision.h"
 #include "plan/check/check_inside.h"
 
@@ -24,9 +26,9 @@ typedef enum grad_state {
 /* A code of the gradients [from, from + count); count 0: none yet. */
 typedef struct code {
     int64_t from, count;
-    int32_t group;    /* whose codes it is the sum of, or all of; -1: this rank's alone */
-    int32_t residual; /* of factors: where what is lost is kept */
-    int32_t other;    /* of P: the Q that was made of it; 0: none yet */
+    int32_t group;    /* group whose codes were summed or gathered; -1: only this rank's */
+    int32_t residual; /* factored code: buffer that keeps the residual */
+    int32_t other;    /* factor P: the Q computed from it; 0: none yet */
 } code;
 enum { MEAN_PARAM = 1, MEAN_MOMENTUM = 2, MEAN_BOTH = 3 };
 
@@ -37,16 +39,16 @@ typedef struct walker {
     const hp_role *r;
     const hp_task *t;
     grad_state *grad; /* per parameter */
-    bool *kept;       /* per parameter: the part holds a micro-batch's */
-    bool *measured;   /* per parameter: the norm counts its gradient */
+    bool *kept;       /* per parameter: the part holds a micro-batch's gradient */
+    bool *measured;   /* per parameter: the norm includes its gradient */
     code *code;       /* per buffer */
-    int32_t *server;  /* per parameter: the member at which it is summed; -1: at all */
+    int32_t *server;  /* per parameter: the member that sums it; -1: all do */
     int32_t *mean;    /* per parameter: what is averaged over replicas */
     bool agreed;      /* all ranks have the same metric */
     hp_placed placed; /* trained parameters in memory order */
 } walker;
 
-/* Does the task write the gradient of all rows that are here? Else they must have been set before. */
+/* Does the task write the gradients of all local rows? If not, they must have been set before. */
 static bool all_rows(const walker *w, const hp_layer *l, int i, const hp_box *out) {
     const hp_param_place *at = &w->r->place[l->param[i]];
     const hp_elements e = hp_param_elements(w->g, l, i, out->lo[HP_AXIS_C], out->hi[HP_AXIS_C]);
@@ -105,7 +107,7 @@ static hp_status clear_param(walker *w, int param) {
     return HP_OK;
 }
 
-/* A block for the next micro-batch's gradients. */
+/* Clears a block for the next micro-batch's gradients. */
 static hp_status clear_block_param(walker *w, int param) {
     if (w->grad[param] != UNSET && w->grad[param] != KEPT)
         return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s before its part was kept",
@@ -114,7 +116,7 @@ static hp_status clear_block_param(walker *w, int param) {
     return HP_OK;
 }
 
-/* Has its gradient parts on several ranks, that are to be summed? */
+/* Do several ranks hold parts of the gradient that must be summed? */
 static bool is_shared(const walker *w, int param) {
     const int group = w->r->place[param].group;
     return group >= 0 && (w->p->local ? w->p->group[group].n : hp_group_size(w->p, group)) > 1;
@@ -134,8 +136,8 @@ static hp_status keep_param(walker *w, int param) {
     return HP_OK;
 }
 
-/* Are the members of `group` those that share a gradient: all that hold the parameter, or with replicas apart from each
- * other those of the replica? */
+/* Are the members of `group` the ranks that share the gradient? These are all holders of the parameter or, if
+ * replicas train separately, the holders in this replica. */
 static bool sums_over(const walker *w, int holders, int group) {
     const hp_group *x = &w->p->group[group], *y = holders < 0 ? NULL : &w->p->group[holders];
     if (!w->p->local || !y) return hp_group_equal(w->p, holders, group);
@@ -143,7 +145,7 @@ static bool sums_over(const walker *w, int holders, int group) {
            memcmp(w->p->member + x->first, w->p->member + y->first, sizeof(int32_t) * (size_t)x->n) == 0;
 }
 
-/* The others' parts of updated weights. */
+/* Gathers the other ranks' parts of the updated weights. */
 static hp_status gather_param(walker *w, int param) {
     if (w->grad[param] != APPLIED)
         return hp_check_refuse(&w->at, "E-LOST", "gathers parameter %s before it was updated",
@@ -152,7 +154,7 @@ static hp_status gather_param(walker *w, int param) {
     return HP_OK;
 }
 
-/* The gradient goes from one state to the next, and no task has done so before. */
+/* Moves the gradient from one state to the next; fails if a task has already done so. */
 static hp_status advance(walker *w, int param, grad_state from, grad_state to) {
     const bool early = w->grad[param] < from;
     if (w->grad[param] != from && !(from == SUMMED && w->grad[param] == CLEARED))
@@ -165,7 +167,7 @@ static hp_status advance(walker *w, int param, grad_state from, grad_state to) {
     return HP_OK;
 }
 
-/* Those who share it have added it up. */
+/* Requires that the sharing ranks have summed it. */
 static hp_status want_group(const walker *w, int param, int group) {
     if (!sums_over(w, w->r->place[param].group, group))
         return hp_check_refuse(&w->at, "E-MATCH",
@@ -193,7 +195,7 @@ static hp_status decode_param(walker *w, int param) {
     return want_group(w, param, w->code[w->r->operand[w->t->operand + 1]].group);
 }
 
-/* Is the task that of the rank where the sum is? */
+/* Does the task run on the rank that holds the sum? */
 static hp_status by_server(const walker *w, int param) {
     const int server = w->server[param], root = w->t->call ? hp_task_call(w->p, w->t).root : -1;
     if (root == server) return HP_OK;
@@ -201,7 +203,7 @@ static hp_status by_server(const walker *w, int param) {
                            w->g->param[param].name, server);
 }
 
-/* Is the gradient final: summed over all who have a part of it? */
+/* Is the gradient final, that is, summed over all ranks that contribute? */
 static hp_status final_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int group = w->r->place[param].group;
@@ -249,7 +251,7 @@ static hp_status apply_param(walker *w, int param) {
     return HP_OK;
 }
 
-/* The server's parameters go to all who share them. */
+/* Sends the server's parameters to all ranks that share them. */
 static hp_status send_param(walker *w, int param) {
     const char *name = w->g->param[param].name;
     const int root = hp_task_call(w->p, w->t).root;
@@ -296,7 +298,7 @@ static hp_status walk_encode(walker *w) {
     return each_param(w, w->t->offset, w->t->count, encode_param);
 }
 
-/* The sum of all members' codes, or all of them. */
+/* Sums or gathers the codes of all members. */
 static hp_status walk_sum(walker *w) {
     const code own = *code_of(w, w->t->n_operand - 1);
     if (!own.count) return hp_check_refuse(&w->at, "E-UNSET", "sums a code that no task has made");
@@ -323,7 +325,7 @@ static hp_status walk_project(walker *w) {
     return each_param(w, w->t->offset, w->t->count, encode_param);
 }
 
-/* Is operand i made of the task's gradients, of what it keeps, and summed? */
+/* Is operand i a code of the task's gradients and residual, already summed? */
 static bool is_summed(const walker *w, int i, int32_t residual) {
     const code *c = code_of(w, i);
     return c->group >= 0 && c->from == w->t->offset && c->count == w->t->count && c->residual == residual;
@@ -348,7 +350,7 @@ static hp_status walk_expand(walker *w) {
 
 /* --- tasks --- */
 
-/* Calls for the parameters of a buffer that a task works on: its range of a fixed one, all of a block's. */
+/* Calls fn for the parameters in a task's buffer: its range of a fixed buffer, or a whole block. */
 static hp_status each_in(walker *w, int32_t id, param_fn *fn) {
     if (id < HP_BUF_FIXED) return each_param(w, w->t->offset, w->t->count, fn);
     const hp_bucket *b = &w->r->bucket[w->r->buffer[id].what];
@@ -385,14 +387,14 @@ static hp_status walk_task(walker *w) {
     return w->r->buffer[id].kind == HP_BUF_BLOCK ? each_in(w, id, clear_block_param) : HP_OK;
 }
 
-/* What a parameter's gradient comes to. */
+/* The state that a parameter's gradient must reach. */
 static grad_state last_state(const walker *w, int param) {
     const bool gathers =
         w->server[param] >= 0 || (w->p->zero && is_shared(w, param) && !hp_keeps_parts(w->p, HP_BUF_WEIGHTS));
     return gathers ? GATHERED : APPLIED;
 }
 
-/* Updated, and the same everywhere. */
+/* Requires that the parameter was updated, identically on all ranks. */
 static hp_status check_end(const walker *w, int param) {
     const char *name = w->g->param[param].name;
     if (w->grad[param] != last_state(w, param))

@@ -1,10 +1,10 @@
-/* check_lanes.c - do messages that are a device's work move in the same groups in every run, and does each
- * group get through? See lanes.h.
+/* check_lanes.c - messages that run as device work form the same groups in every run, and every group
+ * completes. See lanes.h.
  *
- * Both ends of a message, and all members of a collective, name one back end. On a rank and stream, in task
- * order, tasks with the same dependencies are a group; each task depends on all of the group before. A group
- * is done as a whole: so a task that waits for one of its members counts as waiting for all, and then no ranks may
- * wait for each other. Messages of a pair are given in one order on both ends. */
+ * Both ends of a message, and all members of a collective, name one back end. On each rank and stream,
+ * consecutive tasks with the same dependencies form a group; each task depends on all of the previous group.
+ * A group completes as a whole, so waiting for one member means waiting for all. Under that rule, ranks must
+ * not wait for each other in a cycle. Messages between a pair are issued in the same order on both ends. */
 #include "plan/program/lanes.h"
 
 #include "plan/check/check_inside.h"
@@ -18,7 +18,7 @@
 /* Tasks of a stream, in order. */
 typedef struct stream_tasks {
     int32_t n, *task;
-    int32_t *begin, *end; /* per place: those of its group */
+    int32_t *begin, *end; /* per place: bounds of its group */
 } stream_tasks;
 
 typedef struct lanes_check {
@@ -124,14 +124,13 @@ static hp_status check_stream(const lanes_check *c, int role, int stream, hp_err
 
 /* --- order within a pair --- */
 
-/* A message as the executor gives it: group by group, in it queue by queue, in a queue one after the other.
- */
+/* A message in the order the executor issues it: by group, then by queue, then by position in the queue. */
 typedef struct given {
     int32_t kind, peer, group, queue, task, channel;
 } given;
 
 static int by_giving(const void *a, const void *b) {
-    const int32_t *x = a, *y = b; /* the fields in their order */
+    const int32_t *x = a, *y = b; /* compares the fields in their order */
     int i = 0;
     while (i < 4 && x[i] == y[i]) i++;
     return x[i] < y[i] ? -1 : x[i] > y[i];
@@ -150,7 +149,7 @@ static given *list_given(const lanes_check *c, int role) {
     return list;
 }
 
-/* Messages of `kind` with `peer` begin at the place that is returned. */
+/* Index of the first message of `kind` with `peer`. */
 static int find_given(const given *list, int n, int kind, int peer) {
     int low = 0, high = n;
     while (low < high) {
@@ -190,7 +189,7 @@ static hp_status check_pairs(const lanes_check *c, hp_error *err) {
 
 typedef struct widening {
     hp_role *to;
-    int32_t *place; /* per task: its place on its stream, -1 */
+    int32_t *place; /* per task: its place on its stream; -1: none */
     int room;
 } widening;
 
@@ -205,7 +204,7 @@ static void wait_for_group(const lanes_check *c, widening *w, const hp_role *r, 
     }
 }
 
-/* Who waits for a member of a group waits for the first of it in the list of its dependencies: once is
+/* A task that depends on a group waits only for the first of its members in the dependency list; once is
  * enough. */
 static bool is_again(const hp_role *r, const stream_tasks *streams, const int32_t *place, int first, int i) {
     const int stream = hp_lane_stream_of(&r->queue[r->task[r->dep[i]].queue]);

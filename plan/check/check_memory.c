@@ -1,29 +1,29 @@
-/* check_memory.c - what uses the same bytes is ordered: within a buffer, and between buffers that share
+/* check_memory.c - all uses of the same bytes are ordered, within a buffer and between buffers that share
  * memory.
  *
- * Compute tasks follow each other. A send, receive or collective runs beside them: it starts after the
+ * Compute tasks run one after another. A send, receive or collective runs beside them. It starts after the
  * compute tasks it depends on, and is known to be done only where a compute task (or the message in question)
- * depends on it. One walk over the list keeps, per buffer, parameter and gradient of one, the uses that a next
- * writer has to wait for, and per byte of the arena the buffer that had it last: whoever takes it over waits
- * for that buffer's uses, which have waited for the one before. */
+ * depends on it. One walk over the list tracks, per buffer, parameter and gradient, the uses that the next
+ * writer must wait for. It also tracks, per byte of the arena, the last buffer there: its successor waits for
+ * that buffer's uses, which have waited for the uses before them. */
 #include "networks/graph/precision.h"
 #include "plan/check/check_inside.h"
 #include "plan/program/print.h"
 
 #include <string.h>
 
-/* Uses that the next writer must come after: the last write, and what has read since. */
+/* Uses that the next writer must wait for: the last write and all reads since. */
 typedef struct uses {
     int32_t write;   /* task, -1 */
-    int32_t compute; /* last compute task that reads, -1 */
-    int32_t async;   /* messages that read: first of a list, -1 */
+    int32_t compute; /* last compute task that reads; -1: none */
+    int32_t async;   /* messages that read: head of a list; -1: none */
 } uses;
 
 typedef struct async_use {
     int32_t task, next;
 } async_use;
 
-/* Bytes [offset, next piece's offset) of the arena and the buffer that had them last, -1. */
+/* Arena bytes [offset, next piece's offset) and the last buffer that used them; -1: none. */
 typedef struct piece {
     int64_t offset;
     int32_t owner;
@@ -37,13 +37,13 @@ typedef struct memory_check {
     int role;
     int32_t *done_by; /* per task: first compute task that starts after its end */
     int32_t *done_at; /* per task: last compute task that is done when it starts */
-    int32_t *last;    /* per buffer: last task that uses it; -1: none has yet */
-    bool *claimed;    /* per buffer: its memory is its own now */
-    uses *of;         /* per buffer, then per parameter: itself, its gradient, the optimiser's state of it */
+    int32_t *last;    /* per buffer: last task that uses it; -1: none yet */
+    bool *claimed;    /* per buffer: has taken over its memory */
+    uses *of;         /* per buffer, then per parameter: value, gradient, optimiser state */
     int n_async, async_room;
     async_use *async;
     int n_piece, piece_room;
-    piece *piece; /* sorted; the last one reaches to the end of the arena */
+    piece *piece; /* sorted; the last piece extends to the end of the arena */
     hp_placed placed;
     hp_error *err;
 } memory_check;
@@ -54,10 +54,11 @@ static bool is_compute(const memory_check *m, int task) {
 
 /* --- order --- */
 
-/* Forwards: what is done when a task starts; a queue starts its tasks in order. */
+/* Forward pass: finds what is done when a task starts. A queue starts its tasks in order. */
 static void find_done_at(memory_check *m) {
     const hp_role *r = m->r;
-    int32_t *latest = HP_NEW(m->arena, int32_t, r->n_queue); /* per queue, of what it has started */
+    int32_t *latest = HP_NEW(m->arena, int32_t, r->n_queue); /* per queue: done_at of the last task it
+                                                              * started */
     memset(latest, -1, sizeof(int32_t) * (size_t)r->n_queue);
     for (int t = 0; t < r->n_task; t++) {
         int32_t *last = &latest[r->task[t].queue];
@@ -69,7 +70,7 @@ static void find_done_at(memory_check *m) {
     }
 }
 
-/* Backwards: who waits for a message, directly or through other messages. */
+/* Backward pass: finds who waits for a message, directly or through other messages. */
 static void find_done_by(memory_check *m) {
     const hp_role *r = m->r;
     for (int t = 0; t < r->n_task; t++) m->done_by[t] = is_compute(m, t) ? t : INT32_MAX;
@@ -100,7 +101,7 @@ static hp_status race(const memory_check *m, int before, int task) {
         hp_task_label(m->p, m->g, m->r, before, first, sizeof first));
 }
 
-/* A task that has to be done before `task` may write, and may not be; -1: none. */
+/* A task that must be done before `task` may write, but may still be running; -1 if none. */
 static int unfinished(const memory_check *m, const uses *u, int task) {
     if (!ordered(m, u->write, task)) return u->write;
     if (!ordered(m, u->compute, task)) return u->compute;
@@ -132,7 +133,7 @@ static hp_status overlap(const memory_check *m, int a, int b) {
                    a, b);
 }
 
-/* The piece that holds byte `offset`. */
+/* Index of the piece that holds byte `offset`. */
 static int piece_at(const memory_check *m, int64_t offset) {
     int low = 0, high = m->n_piece;
     while (high - low > 1) {
@@ -145,7 +146,7 @@ static int piece_at(const memory_check *m, int64_t offset) {
     return low;
 }
 
-/* Cuts a piece in two, so that one begins at `offset`. Returns its index. */
+/* Splits a piece so that one begins at `offset`. Returns its index. */
 static int cut(memory_check *m, int64_t offset) {
     const int i = piece_at(m, offset);
     if (m->piece[i].offset == offset) return i;
@@ -155,13 +156,14 @@ static int cut(memory_check *m, int64_t offset) {
     return i + 1;
 }
 
-/* Set before the first step and used in all: fixed buffers, a deployed network's constants, what codecs keep. */
+/* Is the buffer set before the first step and used in every step? These are fixed buffers, a deployed
+ * network's constants and codec residuals. */
 static bool is_lasting(const memory_check *m, int b) {
     const uint8_t kind = m->r->buffer[b].kind;
     return b < HP_BUF_FIXED || kind == HP_BUF_CARRY || (m->g->deployed && kind == HP_BUF_PACK);
 }
 
-/* Buffer `b` takes over its bytes at its first use. `task` -1: before the first task. */
+/* Buffer `b` takes over its bytes at its first use. `task` is -1 before the first task. */
 static hp_status claim(memory_check *m, int b, int task) {
     const hp_buffer *buffer = &m->r->buffer[b];
     m->claimed[b] = true;
@@ -186,12 +188,13 @@ static hp_status use_buffer(memory_check *m, int b, int task, char access) {
 
 /* --- what a task uses --- */
 
-/* Parameters and their gradients are ordered one by one, so that buckets are reduced while others are summed. */
+/* Parameters and gradients are ordered individually, so that some buckets are reduced while others are
+ * summed. */
 static uses *of_param(memory_check *m, int fixed, int param) {
     return &m->of[m->r->n_buffer + fixed * m->g->n_param + param];
 }
 
-/* Of a buffer of parts there is one order. */
+/* A buffer of parts is ordered as a whole. */
 static hp_status use_range(memory_check *m, int task, int fixed, int64_t from, int64_t count, char access) {
     if (hp_keeps_parts(m->p, fixed)) return use_buffer(m, fixed, task, access);
     for (int i = hp_placed_from(m->r, &m->placed, from); i < m->placed.n; i++) {
@@ -202,7 +205,7 @@ static hp_status use_range(memory_check *m, int task, int fixed, int64_t from, i
     return HP_OK;
 }
 
-/* Those of the task's layer, where the role keeps them all. */
+/* Uses the parameters of the task's layer, if the role keeps them whole. */
 static hp_status use_layer(memory_check *m, int task, int fixed, char access) {
     const hp_layer *l = &m->g->layer[m->r->task[task].layer];
     if (m->g->deployed || hp_keeps_parts(m->p, fixed)) return HP_OK;
@@ -253,8 +256,8 @@ static int64_t end_of(const hp_buffer *b) {
     return b->bytes ? b->offset + b->bytes : 0;
 }
 
-/* Last uses; and E-RANGE: the arena ends where the highest of the buffers in use does, so that the planned
- * peak is the observed one. */
+/* Finds the last uses. E-RANGE: the arena must end with its highest used buffer, so that the planned peak
+ * equals the observed one. */
 static hp_status find_last(memory_check *m) {
     const hp_role *r = m->r;
     int64_t top = 0;

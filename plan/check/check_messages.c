@@ -1,10 +1,10 @@
-/* check_messages.c - the two ends of every message agree, and so do all members of every collective. */
+/* check_messages.c - both ends of every message agree, and so do all members of every collective. */
 #include "base/hash.h"
 #include "plan/check/check_inside.h"
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
 
-/* Two queues to one place would leave open which message comes first. */
+/* Rejects two queues with the same destination: the order of their messages would be undefined. */
 static hp_status check_twins(const hp_wired_role *w, int role, hp_error *err) {
     const hp_role *r = w->role;
     for (int i = 1; i < r->n_queue; i++) {
@@ -24,7 +24,7 @@ typedef struct messages {
     hp_payload *const *payload;
 } messages;
 
-/* Message `k` of a channel: its two tasks. */
+/* Message `k` of a channel: its send and its receive. */
 typedef struct message {
     int from, to, channel, k, send, recv;
 } message;
@@ -37,7 +37,7 @@ static const hp_task *recv_task(const messages *m, const message *e) {
     return &m->p->role[e->to].task[e->recv];
 }
 
-/* What is sent is the part of the tensor that the receiver has room for. */
+/* The sent part of the tensor must be the part that the receiver expects. */
 static hp_status check_payload(const messages *m, const message *e, hp_error *err) {
     const hp_role *a = &m->p->role[e->from], *b = &m->p->role[e->to];
     const hp_buffer *x = &a->buffer[a->operand[send_task(m, e)->operand]],
@@ -79,12 +79,12 @@ static int count_tasks(const messages *m, int role, int q) {
     return q < 0 ? 0 : m->w->role[role].queue[q].n;
 }
 
-/* Tasks at the other end of a channel. */
+/* Number of tasks at the other end of a channel. */
 static int count_partners(const messages *m, int role, int q) {
     return count_tasks(m, m->p->role[role].queue[q].peer, m->w->role[role].queue[q].partner);
 }
 
-/* Queue `q` of role `from`, a send: its messages against the receives of its peer. */
+/* Compares the messages of send queue `q` of role `from` with the receives of its peer. */
 static hp_status check_channel(const messages *m, int from, int q, hp_error *err) {
     const hp_queue *queue = &m->p->role[from].queue[q];
     const int32_t *task = m->w->role[from].queue[q].task;
@@ -100,7 +100,7 @@ static hp_status check_channel(const messages *m, int from, int q, hp_error *err
     return HP_OK;
 }
 
-/* Queue `q` of role `to`, a receive: as many sends wait for it. */
+/* Receive queue `q` of role `to` must have as many sends as receives. */
 static hp_status check_receives(const messages *m, int to, int q, hp_error *err) {
     const hp_queue *queue = &m->p->role[to].queue[q];
     const int n = count_tasks(m, to, q), n_back = count_partners(m, to, q);
@@ -122,8 +122,8 @@ static hp_status check_role_messages(const messages *m, int role, hp_error *err)
 
 /* --- collectives --- */
 
-/* What a member adds up: the same rows of the same parameters at the same places, the same layer's sums, the
- * same part of a tensor. */
+/* What a member contributes to a sum: rows of parameters and their places, a layer's sums, or a part of a
+ * tensor. */
 typedef struct summand {
     int32_t kind, what;
     int64_t first, count, at;
@@ -135,7 +135,7 @@ static uint64_t add_summand(uint64_t h, const summand *s) {
     return hp_hash64(s, sizeof *s, h);
 }
 
-/* The parameters in elements [from, from + count), or their gradients. */
+/* Hash of the parameters, or gradients, in elements [from, from + count). */
 static uint64_t sum_of_params(const hp_program *p, int role, const hp_placed *placed, int kind, int64_t from,
                               int64_t count) {
     const hp_role *r = &p->role[role];
@@ -149,7 +149,7 @@ static uint64_t sum_of_params(const hp_program *p, int role, const hp_placed *pl
     return h;
 }
 
-/* What was encoded, and how. */
+/* Hash of what was encoded, and how. */
 static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *placed, const hp_task *t) {
     const hp_role *r = &p->role[role];
     const int32_t code = r->operand[t->operand + t->n_operand - 1];
@@ -180,7 +180,7 @@ typedef struct collectives {
     int group, first, role;  /* first: the member that the others are compared with */
 } collectives;
 
-/* Reduction, root, nodes and parts: what the calls say, wherever they stand. */
+/* Compares reduction, root, nodes and parts by the content of the calls, wherever these are stored. */
 static hp_status check_how(const collectives *c, int k, const hp_task *a, const hp_task *b, hp_error *err) {
     const hp_program *p = c->m->p;
     const hp_call x = hp_task_call(p, a), y = hp_task_call(p, b);
@@ -211,7 +211,7 @@ static bool has_source(const hp_role *r, const hp_task *t) {
     return t->n_operand > 1 && r->operand[t->operand + 1] >= 0;
 }
 
-/* MPI wants all that contribute to have a source, or none. */
+/* As MPI requires, either all contributing members have a source buffer or none has. */
 static hp_status check_sources(const collectives *c, int k, const hp_task *a, const hp_task *b,
                                hp_error *err) {
     const hp_program *p = c->m->p;

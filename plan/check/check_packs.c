@@ -1,11 +1,10 @@
-/* check_packs.c - packed weights are of layers whose weights are here, and have the bytes that the device
- * wants.
- */
+/* check_packs.c - packed weights belong to layers with local weights and have the size that the device
+ * wants. */
 #include "plan/memory/memory_device.h"
 #include "plan/check/check_inside.h"
 
 void hp_pack_rows(const hp_check_at *at, const hp_layer *l, hp_box *out) {
-    if (at->g->deployed) return; /* all of them: see legal_layout.c */
+    if (at->g->deployed) return; /* has all weights: see legal_layout.c */
     const hp_param_place *place = &at->p->role[at->role].place[l->param[0]];
     const hp_extent here = hp_param_channels(at->g, l, (hp_elements){place->first, place->count});
     out->lo[HP_AXIS_C] = here.lo;

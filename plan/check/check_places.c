@@ -1,5 +1,5 @@
-/* check_places.c - groups of ranks, and where parameters lie: inside the role's arrays, apart from each
- * other, the same rows on all ranks that share them, each row with one rank that saves it. */
+/* check_places.c - groups of ranks, and places of parameters. Places lie inside the role's arrays and do not
+ * overlap; sharing ranks hold the same rows; one rank saves each row. */
 #include "plan/check/check_inside.h"
 #include "base/alloc.h"
 
@@ -117,8 +117,8 @@ static bool same_rows(const hp_param_place *a, const hp_param_place *b) {
     return a->here && b->here && a->group == b->group && a->first == b->first && a->count == b->count;
 }
 
-/* The first member is compared with all others, each of them with the first: no member has a parameter in the group that
- * the others have not. */
+/* Compares the first member with all others in both directions, so that no member has a parameter in the
+ * group that another lacks. */
 static hp_status check_shared(const hp_program *p, const hp_graph *g, int role, int param, hp_error *err) {
     const hp_param_place *at = &p->role[role].place[param];
     if (!at->here || at->group < 0) return HP_OK;
@@ -155,7 +155,7 @@ static int list_holders(const hp_program *p, int param, rows *list) {
     return n;
 }
 
-/* Whoever holds the same rows is in one group, with all replicas; a rank alone needs none. */
+/* All ranks that hold the same rows, over all replicas, are in one group; a single rank needs none. */
 static hp_status check_holders(const hp_program *p, const hp_graph *g, int param, const rows *list, int n,
                                hp_error *err) {
     for (int i = 0, end = 0; i < n; i = end) {
@@ -171,8 +171,8 @@ static hp_status check_holders(const hp_program *p, const hp_graph *g, int param
     return HP_OK;
 }
 
-/* Homes of a trained parameter follow each other without a gap; running statistics may have several, whose
- * values add up. */
+/* Homes of a trained parameter are contiguous. Running statistics may have several homes, whose values add
+ * up. */
 static hp_status check_homes(const hp_graph *g, int param, const rows *list, int n, hp_error *err) {
     const bool trained = hp_param_trained(&g->param[param]);
     int64_t end = 0;
@@ -198,7 +198,7 @@ static bool holds_any(const hp_program *p, const hp_graph *g) {
     for (int r = 0; r < p->n_role; r++)
         for (int i = 0; i < g->n_param; i++)
             if (p->role[r].place[i].here) return true;
-    return false; /* a program of messages alone */
+    return false; /* a program that contains only messages */
 }
 
 hp_status hp_check_places(const hp_program *p, const hp_graph *g, hp_error *err) {

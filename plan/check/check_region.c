@@ -1,10 +1,9 @@
-/* check_region.c - a set of pixels as a list of boxes: which parts of a buffer are written, which are read.
- */
+/* check_region.c - a set of pixels as a list of boxes: the parts of a buffer that are written or read. */
 #include "plan/check/check_inside.h"
 
-enum { MAX_PARTS = 4096 }; /* a map of 64 x 64 tiles, put together */
+enum { MAX_PARTS = 4096 }; /* a map assembled from 64 x 64 tiles */
 
-/* Do parts[from ..] cover the box? What one part leaves over is at most two slabs per axis. */
+/* Do parts[from ..] cover the box? Subtracting one part leaves at most two slabs per axis. */
 static bool covered(const hp_region *r, int from, hp_box want) {
     while (from < r->n) {
         const hp_box meet = hp_box_and(&want, &r->part[from++]);
@@ -27,7 +26,7 @@ bool hp_region_covers(const hp_region *r, const hp_box *box) {
     return r->whole || hp_box_empty(box) || covered(r, 0, *box);
 }
 
-/* Strips come one below the other: a part that goes on where the last one ends makes it longer. */
+/* Strips arrive one below the other: a part that starts where the last one ends extends it. */
 static bool lengthens(hp_box *last, const hp_box *box) {
     hp_box both = *last;
     both.hi[HP_AXIS_H] = box->hi[HP_AXIS_H];

@@ -1,10 +1,11 @@
-/* check_waits.c - can every task start? The wait-for graph over all ranks of one replica, sends synchronous.
+/* check_waits.c - can every task start? Builds the wait-for graph over all ranks of one replica, with
+ * synchronous sends.
  *
  * A compute task is done when it starts. A synchronous send is done only once its receive has started, a
- * collective once all members have started it. What cannot start or end although everything possible has
- * happened waits in a circle. Replicas run the same lists, so one replica stands for all.
+ * collective once all members have started it. Whatever cannot start or end after all possible progress waits
+ * in a cycle. Replicas run the same lists, so one stands for all.
  *
- * Linear in tasks and dependencies: the search for the fastest plan asks this for every candidate. */
+ * Linear in tasks and dependencies, because the search runs it for every candidate. */
 #include "plan/check/check_inside.h"
 #include "plan/program/print.h"
 
@@ -19,9 +20,9 @@ typedef struct waits {
     const hp_wiring *w;
     hp_ready *ready;   /* per role */
     bool **done;       /* per role and task */
-    int32_t **missing; /* per group and collective: members that have yet to start it */
+    int32_t **missing; /* per group and collective: number of members that have not started it */
     int64_t n_starting;
-    task_at *starting; /* tasks that may start, in the order in which they could first */
+    task_at *starting; /* tasks that may start, in order of readiness */
 } waits;
 
 static const hp_queue *queue_of(const waits *w, task_at t) {
@@ -45,7 +46,7 @@ static void finish(waits *w, task_at t) {
         if (hp_ready_meet(&w->ready[t.role], r->succ[i])) add_starting(w, t.role, r->succ[i]);
 }
 
-/* A message without another end blocks nothing here: check/check_messages.c refuses it. */
+/* A message without another end blocks nothing here: check/check_messages.c rejects it. */
 static void start_message(waits *w, task_at t) {
     const task_at other = {queue_of(w, t)->peer, hp_wired_other_end(w->w, t.role, t.task)};
     if (other.task >= 0 && !has_started(w, other)) return;
@@ -95,7 +96,7 @@ static void open_roles(waits *w, hp_arena *arena) {
         for (int q = 0; q < w->p->role[r].n_queue; q++) add_starting(w, r, hp_ready_task(&w->ready[r], q));
 }
 
-/* Returns a task that cannot be done; task -1: all can. */
+/* Returns a task that never finishes; task -1 if all do. */
 static task_at run(waits *w) {
     for (int64_t i = 0; i < w->n_starting; i++) start(w, w->starting[i]);
     for (int r = 0; r < w->p->n_role; r++)
@@ -106,7 +107,7 @@ static task_at run(waits *w) {
 
 /* --- the circle --- */
 
-/* A member that has yet to start the collective. */
+/* Finds a member that has not started the collective. */
 static task_at missing_call(const waits *w, task_at t) {
     const hp_wired_group *g = &w->w->group[queue_of(w, t)->peer];
     const int k = w->w->role[t.role].place[t.task];
@@ -116,7 +117,7 @@ static task_at missing_call(const waits *w, task_at t) {
     }
 }
 
-/* A task whose start or end the blocked task waits for. */
+/* Finds a task whose start or end the blocked task waits for. */
 static task_at waits_for(const waits *w, task_at t) {
     const hp_wired_role *r = &w->w->role[t.role];
     const hp_queue *q = queue_of(w, t);
@@ -149,7 +150,7 @@ static void name_task(const waits *w, const hp_graph *g, task_at t, circle *c) {
                  hp_task_label(w->p, g, &w->p->role[t.role], t.task, label, sizeof label));
 }
 
-/* Follows the waits from a blocked task until one comes again: from there on it is the circle. */
+/* Follows the waits from a blocked task until one repeats: the cycle starts there. */
 static hp_status describe_circle(const waits *w, hp_arena *arena, const hp_graph *g, task_at blocked,
                                  hp_error *err) {
     bool **seen = HP_NEW(arena, bool *, w->p->n_role);

@@ -1,4 +1,4 @@
-/* codec.c - the table of codecs, their text, and the sizes of what they make. */
+/* codec.c - the table of codecs, their names, and the sizes of their output. */
 #include "plan/codec/codec.h"
 
 #include "plan/codec/codecs.h"
@@ -63,15 +63,15 @@ static int64_t cast_count(int64_t rows, int64_t cols, int number) {
     return rows * cols;
 }
 
-/* A float32 scale for each block, then a byte for each value. */
+/* One float32 scale per block, then one byte per value. */
 static int64_t int8_count(int64_t rows, int64_t cols, int number) {
     (void)number;
     const int64_t n = rows * cols;
     return 4 * ((n + HP_CODEC_BLOCK - 1) / HP_CODEC_BLOCK) + n;
 }
 
-/* Blocks of 4 x 4, padded at the edges, `rate` bits for each of their values; the stream is written in words, which have up
- * to 64 bits, as libzfp was built (zfp 1.0: zfp_stream_set_rate, stream_flush). */
+/* Blocks of 4 x 4, padded at the edges, with `rate` bits per value. The stream is written in words of up to
+ * 64 bits, depending on how libzfp was built (zfp 1.0: zfp_stream_set_rate, stream_flush). */
 static int64_t zfp_count(int64_t rows, int64_t cols, int rate) {
     const int64_t blocks = (rows + 3) / 4 * ((cols + 3) / 4);
     return (blocks * 16 * rate + 63) / 64 * 8;

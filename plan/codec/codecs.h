@@ -1,5 +1,5 @@
-/* codecs.h - the codecs by name, from plan/codec/codecs.def: for the files that name one or count them, and for no header
- * that many files include, so that a new row compiles only these files again. */
+/* codecs.h - codecs by name, from plan/codec/codecs.def. Only files that name or count codecs include it, so
+ * that a new row recompiles only these. */
 #ifndef HP_CODECS_H
 #define HP_CODECS_H
 

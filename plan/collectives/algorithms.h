@@ -1,4 +1,5 @@
-/* algorithms.h - inside of collectives: what each algorithm's file defines, and what several of them say. */
+/* algorithms.h - internals of collectives: what each algorithm's file defines, and helpers that several
+ * share. */
 #ifndef HP_ALGORITHMS_H
 #define HP_ALGORITHMS_H
 
@@ -7,7 +8,7 @@
 #define ALGORITHM(ID, id) extern const hp_algorithm_ops hp_collective_##id;
 #include "plan/collectives/algorithms.def"
 
-/* Of hp_algorithm_ops.does and .even. */
+/* Bits for hp_algorithm_ops.does and .even. */
 #define HP_DOES(ID) (1u << HP_COLLECTIVE_##ID)
 
 /* The largest k with 2^k <= n. */
@@ -24,12 +25,12 @@ static inline bool hp_power_of_two(int32_t n) {
     return (n & (n - 1)) == 0;
 }
 
-/* Member or block i, counted around; i >= -n. */
+/* Member or block i modulo n; i >= -n. */
 static inline int32_t hp_around(int32_t i, int32_t n) {
     return (i + n) % n;
 }
 
-/* Blocks [first, first + n), counted around. */
+/* Blocks [first, first + n), modulo their number. */
 static inline hp_block_range hp_blocks(int32_t first, int32_t n) {
     return (hp_block_range){.first = first, .span = n, .width = n, .stride = n > 0 ? n : 1};
 }
@@ -42,7 +43,8 @@ static inline hp_block_step hp_idle(void) {
     return (hp_block_step){.send_to = -1, .recv_from = -1};
 }
 
-/* Members d apart, d a power of two, exchange the blocks that each has: the d from the last multiple of d on. */
+/* Members at distance d, a power of two, exchange the d blocks that each holds, aligned to a multiple of
+ * d. */
 static inline hp_block_step hp_exchange_gathered(int32_t member, int32_t d) {
     const int32_t peer = member ^ d;
     return (hp_block_step){.send_to = peer,
@@ -51,14 +53,14 @@ static inline hp_block_step hp_exchange_gathered(int32_t member, int32_t d) {
                            .recv = hp_blocks(peer / d * d, d)};
 }
 
-/* One block, for data that is not cut. */
+/* One block, for data that is not split. */
 int32_t hp_one_block(const hp_collective_case *c);
 
-/* Rounds that are all alike, of which each crosses nodes if there are several. */
+/* Load of identical rounds, each of which crosses nodes if there are several. */
 hp_collective_load hp_load_of_rounds(const hp_collective_case *c, int32_t rounds, double sent,
                                      int32_t crossing);
 
-/* Steps among a power of two of members, for any number of them: collective_fold.c. */
+/* Steps among a power of two of members, extended to any number: collective_fold.c. */
 typedef hp_block_step (*hp_power_step)(int32_t size, int32_t member, int32_t step);
 int32_t hp_folded_steps(int32_t size, int32_t steps);
 hp_block_step hp_folded_step(const hp_collective_case *c, int32_t member, int32_t step, int32_t steps,

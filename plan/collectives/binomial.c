@@ -1,9 +1,9 @@
-/* binomial.c - the binomial tree below the root, in log2 p steps, of any number of members rounded up: broadcast, reduce,
- * scatter, gather (Thakur, Rabenseifner, Gropp 2005, sections 4.2 and 4.5). For short messages.
+/* binomial.c - binomial tree rooted at the root, in ceil(log2 p) steps: broadcast, reduce, scatter, gather
+ * (Thakur, Rabenseifner, Gropp 2005, sections 4.2 and 4.5). For short messages.
  *
- * Members are counted from the root. Member v is the parent of v + d for each power of two d that is below v's lowest
- * bit, and the subtree of v + d are the d members from it on: what is far goes first, so that of members that fill node
- * after node few messages leave a node. */
+ * Members are numbered from the root. Member v is the parent of v + d for each power of two d below v's
+ * lowest set bit; the subtree of v + d is the d members starting there. Far messages go first, so that few
+ * cross nodes when members fill one node after another. */
 #include "plan/collectives/algorithms.h"
 
 static int32_t binomial_blocks(const hp_collective_case *c) {
@@ -14,7 +14,7 @@ static int32_t binomial_steps(const hp_collective_case *c) {
     return hp_log2_ceil(c->size);
 }
 
-/* What moves between a member, counted from the root, and its parent d members before it. */
+/* The blocks that move between member v, numbered from the root, and its parent v - d. */
 static hp_block_range subtree(const hp_collective_case *c, int32_t v, int32_t d) {
     if (!hp_collective_parts(c->what)) return hp_blocks(0, 1);
     return hp_blocks(hp_around(v + c->root - c->size, c->size), v + d < c->size ? d : c->size - v);

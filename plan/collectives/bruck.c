@@ -1,6 +1,6 @@
-/* bruck.c - log2 p steps at distances 1, 2, 4, ..., of any number of members, rounded up: all-gather and all-to-all
- * (Bruck, Ho, Kipnis, Upfal, Weathersby 1997, sections 4 and 3), and the dissemination barrier (Hensgen, Finkel, Manber
- * 1988). The fewest steps; an all-to-all sends each block up to log2 p times, so it is for short ones. */
+/* bruck.c - ceil(log2 p) steps at distances 1, 2, 4, ...: all-gather and all-to-all (Bruck, Ho, Kipnis,
+ * Upfal, Weathersby 1997, sections 4 and 3), and the dissemination barrier (Hensgen, Finkel, Manber 1988).
+ * Takes the fewest steps. An all-to-all sends each block up to log2 p times, so it suits short blocks. */
 #include "plan/collectives/algorithms.h"
 
 static int32_t bruck_blocks(const hp_collective_case *c) {
@@ -16,7 +16,7 @@ static hp_block_step downwards(const hp_collective_case *c, int32_t member, int3
                            .recv_from = hp_around(member + d, c->size)};
 }
 
-/* A member has the d blocks from its own on. */
+/* A member holds the d blocks starting with its own. */
 static hp_block_step gather(const hp_collective_case *c, int32_t member, int32_t d) {
     const int32_t missing = c->size - d, n = d < missing ? d : missing;
     hp_block_step s = downwards(c, member, d);
@@ -25,8 +25,8 @@ static hp_block_step gather(const hp_collective_case *c, int32_t member, int32_t
     return s;
 }
 
-/* Place j among what comes in, counted from the member's own, is that of a block that has j members to go downwards in
- * all, from member + j in the end. Sorted in by where they go to, places whose j has bit d move d members each. */
+/* Incoming place j, counted from the member's own, is for the block that travels j members downwards in total
+ * and so comes from member + j. Sorted by destination: a place whose j has bit d set moves d members down. */
 static hp_block_step sort_in(const hp_collective_case *c, int32_t member) {
     const hp_block_range up = hp_blocks(c->size + member, c->size);
     hp_block_range down = hp_blocks(member, c->size);
@@ -41,7 +41,8 @@ static hp_block_step move_on(const hp_collective_case *c, int32_t member, int32_
     return s;
 }
 
-/* After the step at distance d a member has heard of 2d members, of some of them twice in the end. */
+/* After the step at distance d, a member has heard from 2d members, in the last step from some of them
+ * twice. */
 static hp_block_step disseminate(const hp_collective_case *c, int32_t member, int32_t d) {
     hp_block_step s = downwards(c, member, d);
     s.send = s.recv = hp_blocks(0, 1);

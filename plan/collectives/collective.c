@@ -1,4 +1,4 @@
-/* collective.c - the tables of collectives and algorithms, and the choice where nothing was measured. */
+/* collective.c - the tables of collectives and algorithms, and the default choice without measurements. */
 #include "plan/collectives/collective.h"
 
 #include <string.h>
@@ -60,12 +60,13 @@ int32_t hp_one_block(const hp_collective_case *c) {
     return 1;
 }
 
-/* Up to SHORT_BYTES few steps are taken to beat few bytes: a value that did well for an all-reduce of 2 ranks of one
- * node (Open MPI 4.1.4), not the result of a sweep. Up to LONG_BYTES, four slices of collective_elements.c, data has too few
- * slices to follow each other through a tree, or to make up for sending it twice. */
+/* Up to SHORT_BYTES, few steps are assumed to beat few bytes. The value did well for an all-reduce of 2 ranks
+ * on one node (Open MPI 4.1.4); it does not come from a sweep. Up to LONG_BYTES (four slices of
+ * collective_elements.c), data has too few slices to pipeline through a tree, or to repay sending it
+ * twice. */
 enum { SHORT_BYTES = 32 << 10, LONG_BYTES = 1 << 20 };
 
-/* The first row that fits is taken: the last one of each collective always does. */
+/* The first matching row wins; the last one of each collective always matches. */
 static const struct choice {
     hp_collective what;
     hp_algorithm algorithm;

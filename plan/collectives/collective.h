@@ -1,11 +1,13 @@
 /* collective.h - collectives as small programs: who sends which blocks to whom, and what is added in which
- * order. A plan names an algorithm for every collective; the executor runs its steps over messages between
- * pairs of ranks (back end `own`), the simulator prices the same steps, the prover (tests/plan/collectives)
+ * order.
+ *
+ * A plan names an algorithm for every collective. The executor runs its steps over messages between pairs of
+ * ranks (back end `own`), the simulator prices the same steps, and the prover (tests/plan/collectives)
  * follows the blocks through them.
  *
- * The data is cut into blocks. In every step a member sends blocks to at most one member and receives blocks
- * from at most one; its step ends when both have arrived. So the order of the additions is part of the plan:
- * every run gives the same bits. */
+ * The data is split into blocks. In every step, a member sends blocks to at most one member and receives from
+ * at most one; its step ends when both are complete. The plan thus fixes the order of additions: every run
+ * gives the same bits. */
 #ifndef HP_COLLECTIVE_H
 #define HP_COLLECTIVE_H
 
@@ -18,7 +20,7 @@ typedef enum hp_collective {
     HP_COLLECTIVES
 } hp_collective;
 
-/* Which blocks a member contributes at the beginning, or has at the end. */
+/* Blocks that a member contributes at the beginning, or has at the end. */
 typedef enum hp_blocks_of { HP_BLOCKS_ALL, HP_BLOCKS_OWN, HP_BLOCKS_ROOT, HP_BLOCKS_EACH } hp_blocks_of;
 
 typedef struct hp_collective_info {
@@ -29,8 +31,8 @@ typedef struct hp_collective_info {
 } hp_collective_info;
 extern const hp_collective_info hp_collective_infos[HP_COLLECTIVES];
 
-/* Are there as many blocks as members, each with a place of its own in the data? Else algorithms cut the data as they
- * like. */
+/* Does every member have one block with a fixed place in the data? If not, algorithms may split the data
+ * freely. */
 static inline bool hp_collective_parts(hp_collective c) {
     const hp_collective_info *i = &hp_collective_infos[c];
     return i->begins == HP_BLOCKS_OWN || i->ends == HP_BLOCKS_OWN || i->begins == HP_BLOCKS_EACH;
@@ -39,16 +41,16 @@ static inline bool hp_collective_rooted(hp_collective c) {
     const hp_collective_info *i = &hp_collective_infos[c];
     return i->begins == HP_BLOCKS_ROOT || i->ends == HP_BLOCKS_ROOT;
 }
-/* nccl-tests' factor from bytes / time to bus bandwidth, of n members. */
+/* Ratio of bus bandwidth to bytes / time for n members, as nccl-tests defines it. */
 double hp_collective_bus_factor(hp_collective c, int32_t n);
-/* Share of the whole data that a member sends on the average, if nobody sends anything twice. */
+/* Average share of the whole data that a member sends, if nothing is sent twice. */
 double hp_collective_volume(hp_collective c, int32_t n);
-/* The collective of a name; -1: none. */
+/* Finds a collective by name; -1 if unknown. */
 int hp_collective_find(const char *name);
 
-/* How contributions are added up. Sums of integers wrap around (as two's complement and modulo 2^n); a maximum or
- * minimum with a NaN is a NaN; an average is the sum divided by the number of members, of integers rounded
- * towards zero; 16-bit floats are added in float32 and rounded to nearest after every addition. */
+/* How contributions are combined. Integer sums wrap around (two's complement, modulo 2^n). A maximum or
+ * minimum with a NaN is a NaN. An average is the sum divided by the number of members, rounded towards zero
+ * for integers. 16-bit floats are added in float32 and rounded to nearest after every addition. */
 typedef enum hp_reduction {
     HP_REDUCE_SUM,
     HP_REDUCE_MIN,
@@ -61,7 +63,7 @@ extern const char *const hp_reduction_names[HP_REDUCTIONS + 1]; /* "sum", ..., N
 /* --- algorithms --- */
 
 typedef enum hp_algorithm {
-    HP_ALGORITHM_LIBRARY, /* the back end's own: opaque, measured as a whole */
+    HP_ALGORITHM_LIBRARY, /* the back end's own algorithm: opaque, measured as a whole */
 #define ALGORITHM(ID, id) HP_ALGORITHM_##ID,
 #include "plan/collectives/algorithms.def"
     HP_ALGORITHMS
@@ -70,93 +72,94 @@ typedef enum hp_algorithm {
 /* What steps depend on. */
 typedef struct hp_collective_case {
     hp_collective what;
-    int32_t size, root; /* members; the member that is root, else 0 */
-    int32_t per_node;   /* members fill node after node, so many each; size: all are on one node */
+    int32_t size, root; /* number of members; index of the root, 0 if there is none */
+    int32_t per_node;   /* members per node, filled one node after another; size: all on one node */
 } hp_collective_case;
 
-/* Blocks (first + x) modulo their number, for 0 <= x < span with x % stride < width; `down`: (first - x). Of an
- * all-to-all, what goes out and what comes in go around each on its own. */
+/* Blocks (first + x) modulo their number, for 0 <= x < span with x % stride < width; (first - x) if `down`.
+ * In an all-to-all, outgoing and incoming blocks wrap around separately. */
 typedef struct hp_block_range {
     int32_t first, span, width, stride;
     bool down;
 } hp_block_range;
 
-/* Of all-to-all, block i < size is what goes to member i, block size + i what came from member i: algorithms
- * must move the member's own as well, by a message to itself, which costs nothing. */
+/* One step of a member. In an all-to-all, block i < size goes to member i, and block size + i came from
+ * member i. Algorithms must also move the member's own block, by a message to itself that costs nothing. */
 typedef struct hp_block_step {
-    int32_t send_to, recv_from; /* member; -1: none; both the member itself: it copies */
-    hp_block_range send, recv;  /* as many blocks as the other end's */
-    bool add;                   /* what arrives is added to the member's own blocks; else it replaces them */
+    int32_t send_to, recv_from; /* member; -1: none; both equal to the member: it copies */
+    hp_block_range send, recv;  /* as many blocks as the other end has */
+    bool add;                   /* arriving blocks are added to the member's own; otherwise they replace
+                                 * them */
 } hp_block_step;
 
 /* The steps on the longest path, for the simulator. */
 typedef struct hp_collective_part {
     int32_t rounds;
-    double sent; /* share of the whole data that a member sends in these */
+    double sent; /* share of the whole data that a member sends in these rounds */
 } hp_collective_part;
 
 typedef struct hp_collective_load {
-    hp_collective_part inside; /* steps whose messages all stay on their node */
-    hp_collective_part across; /* steps of which a message leaves its node */
-    double added;              /* share of the whole data that a member adds, at most */
-    /* Share of the whole data that a member sends or receives, at most: of data in many slices, which follow each
-     * other through the steps, the time of each but the first. */
+    hp_collective_part inside; /* steps whose messages all stay within a node */
+    hp_collective_part across; /* steps with a message that crosses nodes */
+    double added;              /* largest share of the whole data that a member adds */
+    /* Largest share of the whole data that a member sends or receives. For data in many slices that pipeline
+     * through the steps, it sets the time of every slice after the first. */
     double busy;
-    int32_t crossing; /* messages that leave a node at once, at most */
+    int32_t crossing; /* most messages that leave a node at once */
 } hp_collective_load;
 
 typedef struct hp_algorithm_ops {
     const char *name; /* "ring" */
     uint32_t does;    /* collectives: 1 << hp_collective */
-    uint32_t even;    /* of these collectives: those whose blocks must be of equal size */
-    bool (*fits)(const hp_collective_case *c); /* NULL: any number of members and nodes */
-    /* NULL: as many as members; of all-to-all always 2 x members */
+    uint32_t even;    /* collectives that need blocks of equal size: 1 << hp_collective */
+    bool (*fits)(const hp_collective_case *c); /* NULL: accepts any number of members and nodes */
+    /* NULL: as many blocks as members; an all-to-all always has 2 x members */
     int32_t (*blocks)(const hp_collective_case *c);
-    int32_t (*steps)(const hp_collective_case *c); /* the same for all members; some may idle in a step */
-    /* `lane`: slices of the blocks may take different ways */
+    int32_t (*steps)(const hp_collective_case *c); /* same for all members; some may idle in a step */
+    /* `lane`: slices of the blocks may take different routes */
     hp_block_step (*step)(const hp_collective_case *c, int32_t member, int32_t lane, int32_t step);
-    /* A closed form, of algorithms with so many steps that walking through them takes too long; NULL: walk. */
+    /* Closed form, for algorithms with too many steps to walk through; NULL: walk. */
     hp_collective_load (*load)(const hp_collective_case *c);
 } hp_algorithm_ops;
 
-/* By hp_algorithm; LIBRARY has a name alone. */
+/* Indexed by hp_algorithm; LIBRARY has only a name. */
 extern const hp_algorithm_ops *const hp_algorithms[HP_ALGORITHMS];
 
-/* The algorithm of a name; -1: none. */
+/* Finds an algorithm by name; -1 if unknown. */
 int hp_algorithm_find(const char *name);
-/* Can it do this collective among so many? */
+/* Does the algorithm support this collective and group size? */
 bool hp_algorithm_does(hp_algorithm a, const hp_collective_case *c, bool even);
-/* Where nothing was measured: for so many bytes of the whole data. */
+/* Default choice without measurements, given the bytes of the whole data. */
 hp_algorithm hp_algorithm_choose(const hp_collective_case *c, int64_t bytes, bool even);
 int32_t hp_algorithm_blocks(hp_algorithm a, const hp_collective_case *c);
-/* load, or the walk through the steps: collective_load.c */
+/* Calls `load`, or walks through the steps: collective_load.c. */
 hp_collective_load hp_algorithm_load(hp_algorithm a, const hp_collective_case *c);
 
 /* --- what a member does with its elements: collective_elements.c --- */
 
-/* Where the blocks of a collective lie that have a place of their own: `part[i]` elements of member i, one after
- * another; of all-to-all part[i * size + j] go from member i to member j. NULL: equal parts of `count`, the end
- * of the data may cut the last ones short. */
+/* Places of the blocks of a collective whose blocks have fixed places. `part[i]` is the number of elements of
+ * member i, stored in order; in an all-to-all, part[i * size + j] elements go from member i to member j.
+ * NULL: equal parts of `count`; the end of the data may truncate the last ones. */
 typedef struct hp_collective_data {
-    /* Elements of the whole: of an all-reduce, broadcast or reduce the data; of those with parts all parts together;
-     * of an all-to-all what a member sends: without parts `size` times as much as goes to each, what is left over
-     * stays where it is. */
+    /* Elements in total. All-reduce, broadcast, reduce: the data. Collectives with parts: the sum of all
+     * parts. All-to-all: what a member sends; without parts, `size` times the elements for each member, and
+     * the remainder stays in place. */
     int64_t count;
     const int64_t *part;
     int32_t elem_bytes;
 } hp_collective_data;
 
-/* Each block is cut into lanes, which go through the steps independently of each other: a lane waits for its
- * step's send and receive before it takes the next one, the others go on. */
+/* Each block is split into lanes, which go through the steps independently: a lane waits for the send and
+ * receive of its own step only. */
 typedef struct hp_collective_plan {
     hp_collective_case c;
     const hp_algorithm_ops *ops;
     hp_collective_data data;
     int32_t member, blocks, steps, lanes;
-    int64_t slice; /* elements of a lane's part of a block, at most */
+    int64_t slice; /* largest number of elements of a lane's part of a block */
 } hp_collective_plan;
 
-/* A run of elements: of the data, or of what an all-to-all sends. */
+/* A run of elements in the data, or in the outgoing data of an all-to-all. */
 typedef struct hp_piece {
     int64_t offset, count;
     bool outgoing;
@@ -164,18 +167,19 @@ typedef struct hp_piece {
 
 hp_collective_plan hp_collective_plan_of(hp_algorithm a, const hp_collective_case *c, int32_t member,
                                          const hp_collective_data *data);
-/* The same in a single lane: what all lanes together do. */
+/* The plan with a single lane, which does the work of all lanes. */
 hp_collective_plan hp_collective_whole(hp_algorithm a, const hp_collective_case *c, int32_t member,
                                        const hp_collective_data *data);
 static inline hp_block_step hp_collective_at(const hp_collective_plan *p, int32_t lane, int32_t step) {
     return p->ops->step(&p->c, p->member, lane, step);
 }
-/* The lane's elements of a range of blocks, run after run: call with *x = 0, until false. Runs that touch are one. */
+/* Iterates over the lane's runs of elements in a range of blocks: start with *x = 0, stop at false. Adjacent
+ * runs are merged. */
 bool hp_collective_next(const hp_collective_plan *p, int32_t lane, const hp_block_range *r, int32_t *x,
                         hp_piece *piece);
 /* All of them together. */
 int64_t hp_collective_elems(const hp_collective_plan *p, int32_t lane, const hp_block_range *r);
-/* Where member i's block lies in the data (of all-to-all: what came from it). */
+/* Place of member i's block in the data; in an all-to-all, of the block received from member i. */
 hp_piece hp_collective_block(const hp_collective_plan *p, int32_t i);
 
 #endif

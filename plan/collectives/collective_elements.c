@@ -1,10 +1,10 @@
-/* collective_elements.c - steps in elements: where blocks lie, and which slices of them a lane moves. */
+/* collective_elements.c - steps in elements: places of blocks, and the slices that a lane moves. */
 #include "plan/collectives/collective.h"
 
 #include <stddef.h>
 
-/* A slice of SLICE_BYTES is taken to stay in a core's cache between its arrival and its addition: a value that did well
- * on 2 ranks of one node, not the result of a sweep. */
+/* A slice of SLICE_BYTES is assumed to stay in a core's cache between arrival and addition. The value did
+ * well on 2 ranks of one node; it does not come from a sweep. */
 enum { SLICE_BYTES = 256 << 10, MAX_LANES = 1 << 14 };
 
 static int64_t divide_up(int64_t n, int64_t unit) {
@@ -28,7 +28,7 @@ static hp_piece equal_part(int64_t count, int64_t each, int32_t i) {
     return (hp_piece){.offset = begin, .count = smaller(each, count - begin)};
 }
 
-/* Of an all-to-all, of all 2 x size blocks. */
+/* Place of block i of an all-to-all, among its 2 x size blocks. */
 static hp_piece exchanged(const hp_collective_plan *p, int32_t i) {
     const int32_t size = p->c.size;
     const bool outgoing = i < size;
@@ -53,7 +53,7 @@ hp_piece hp_collective_block(const hp_collective_plan *p, int32_t i) {
 
 /* --- slices --- */
 
-/* Elements of the largest block, the same for all members. */
+/* Elements of the largest block, the same on all members. */
 static int64_t largest_block(const hp_collective_plan *p) {
     const int32_t size = p->c.size;
     const bool exchange = p->c.what == HP_COLLECTIVE_ALL_TO_ALL;
@@ -86,8 +86,8 @@ hp_collective_plan hp_collective_plan_of(hp_algorithm a, const hp_collective_cas
     return p;
 }
 
-/* Of blocks with places of their own a lane is a slice of each. Other data is cut into lanes first, so that what a lane
- * moves of neighbouring blocks is one run. */
+/* A block with a fixed place is sliced into lanes. Other data is split into lanes first, so that a lane's
+ * part of neighbouring blocks is one run. */
 static hp_piece slice_of(const hp_collective_plan *p, int32_t lane, int32_t block) {
     if (hp_collective_parts(p->c.what)) {
         hp_piece at = whole_block(p, block);

@@ -1,5 +1,5 @@
-/* collective_fold.c - algorithms among a power of two of members, 2^k, for any number of them: members from 2^k on hand their data
- * to member - 2^k first, and get the sum from it at the end (Thakur, Rabenseifner, Gropp 2005, section 4.5). */
+/* collective_fold.c - extends algorithms for 2^k members to any number. Members from 2^k on first give their
+ * data to member - 2^k and receive the result at the end (Thakur, Rabenseifner, Gropp 2005, section 4.5). */
 #include "plan/collectives/algorithms.h"
 
 int32_t hp_folded_steps(int32_t size, int32_t steps) {

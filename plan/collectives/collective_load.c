@@ -1,8 +1,9 @@
-/* collective_load.c - what an algorithm's steps weigh, found by walking through them where there is no closed form. */
+/* collective_load.c - the load of an algorithm's steps, found by walking through them if it has no closed
+ * form. */
 #include "plan/collectives/algorithms.h"
 
 typedef struct round_load {
-    int32_t sent, added; /* blocks of a message, at most */
+    int32_t sent, added; /* largest number of blocks in a message */
     int32_t crossing;
 } round_load;
 
@@ -10,7 +11,7 @@ static void grow(int32_t *most, int32_t n) {
     if (n > *most) *most = n;
 }
 
-/* Members fill node after node, so that those of a node follow each other. */
+/* Members fill one node after another, so members of a node are consecutive. */
 static round_load load_of_step(const hp_algorithm_ops *ops, const hp_collective_case *c, int32_t step) {
     round_load load = {0};
     int32_t leaving = 0;
@@ -26,7 +27,7 @@ static round_load load_of_step(const hp_algorithm_ops *ops, const hp_collective_
     return load;
 }
 
-/* Blocks that a member sends or receives, in two lanes: these may take different ways. */
+/* Blocks that a member sends or receives in two lanes, which may take different routes. */
 static int32_t busy_in_two_lanes(const hp_algorithm_ops *ops, const hp_collective_case *c, int32_t member) {
     const int32_t steps = ops->steps(c);
     int32_t sent = 0, received = 0;

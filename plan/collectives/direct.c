@@ -1,7 +1,8 @@
-/* direct.c - a star: everything goes straight to the root, or from it, one member after another (the linear algorithms
- * of MPI libraries; a parameter server, Li et al., OSDI 2014). p-1 steps of all the data through the root's link: what
- * trees and rings spare it. The root begins with the member after it and goes around, so that several roots at once
- * never want the same member. */
+/* direct.c - a star: every member exchanges directly with the root, one after another (the linear algorithms
+ * of MPI libraries; a parameter server, Li et al., OSDI 2014).
+ *
+ * All the data crosses the root's link p-1 times, which trees and rings avoid. The root starts with its
+ * successor and goes around, so that concurrent roots never want the same member. */
 #include "plan/collectives/algorithms.h"
 
 static int32_t direct_steps(const hp_collective_case *c) {
@@ -20,7 +21,7 @@ static hp_block_step direct_step(const hp_collective_case *c, int32_t member, in
     return s;
 }
 
-/* Members on the root's node are near it. */
+/* Members on the root's node communicate within the node. */
 static hp_collective_load direct_load(const hp_collective_case *c) {
     const int32_t first = c->root / c->per_node * c->per_node, left = c->size - first,
                   near = (left < c->per_node ? left : c->per_node) - 1, far = c->size - 1 - near;

@@ -1,6 +1,6 @@
-/* doubling.c - recursive doubling: in each of log2 p steps pairs exchange everything they have (Thakur, Rabenseifner,
- * Gropp 2005, sections 4.1 and 4.5). The fewest steps; of an all-reduce, for short messages. All-gather: among a power
- * of two of members. */
+/* doubling.c - recursive doubling: in each of log2 p steps, pairs exchange everything they have (Thakur,
+ * Rabenseifner, Gropp 2005, sections 4.1 and 4.5). Takes the fewest steps; as an all-reduce, for short
+ * messages. The all-gather needs a power of two of members. */
 #include "plan/collectives/algorithms.h"
 
 static bool gathers(const hp_collective_case *c) {

@@ -1,8 +1,9 @@
-/* pairwise.c - each block goes straight to its member, in step d to the one d members on (Thakur, Rabenseifner, Gropp
- * 2005, sections 4.3 and 4.4): all-to-all and reduce-scatter. Moves the fewest bytes in p-1 steps. */
+/* pairwise.c - sends each block straight to its member: step d sends to the member d further on (Thakur,
+ * Rabenseifner, Gropp 2005, sections 4.3 and 4.4). All-to-all and reduce-scatter. Moves the fewest bytes in
+ * p-1 steps. */
 #include "plan/collectives/algorithms.h"
 
-/* The blocks of an all-to-all that a member has for itself are copied at distance 0. */
+/* An all-to-all copies a member's blocks for itself at distance 0. */
 static int32_t first_distance(const hp_collective_case *c) {
     return c->what == HP_COLLECTIVE_ALL_TO_ALL ? 0 : 1;
 }
@@ -23,7 +24,7 @@ static hp_block_step pairwise_step(const hp_collective_case *c, int32_t member, 
                            .add = add};
 }
 
-/* Of a node all members send to others at once, or as many as there are others. */
+/* All members of a node may send across nodes at once, limited by the number of members elsewhere. */
 static hp_collective_load pairwise_load(const hp_collective_case *c) {
     const int32_t rounds = c->size - 1, others = c->size - c->per_node;
     const double sent = (double)rounds / c->size;

@@ -1,6 +1,7 @@
-/* rabenseifner.c - all-reduce as a reduce-scatter by recursive halving and an all-gather by recursive doubling: 2 log2 p
- * steps, and of a power of two of members as few bytes as a ring (Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005,
- * sections 4.4 and 4.5). Reduce-scatter: the first half, among a power of two of members. */
+/* rabenseifner.c - all-reduce as a reduce-scatter by recursive halving and an all-gather by recursive
+ * doubling. Takes 2 log2 p steps and, for a power of two of members, moves as few bytes as a ring
+ * (Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, sections 4.4 and 4.5). Reduce-scatter is its first
+ * half, for a power of two of members. */
 #include "plan/collectives/algorithms.h"
 
 static bool scatters(const hp_collective_case *c) {
@@ -23,7 +24,7 @@ static int32_t rabenseifner_steps(const hp_collective_case *c) {
     return hp_folded_steps(c->size, inner_steps(c));
 }
 
-/* Members d apart share 2d blocks: each keeps the half of them that it is in. */
+/* Members at distance d share 2d blocks; each keeps the half that contains its own. */
 static hp_block_step exchange_halves(int32_t member, int32_t d) {
     hp_block_step s = hp_exchange_gathered(member, d);
     const hp_block_range kept = s.send;

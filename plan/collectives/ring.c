@@ -1,13 +1,14 @@
-/* ring.c - blocks go around a ring of all members: reduce-scatter and all-gather in p-1 steps of 1/p of the data each,
- * all-reduce as one after the other (Patarasu & Yuan 2009). Moves the fewest bytes; for long messages. */
+/* ring.c - blocks travel around a ring of all members. Reduce-scatter and all-gather take p-1 steps with 1/p
+ * of the data each; all-reduce is one after the other (Patarasu & Yuan 2009). Moves the fewest bytes; for
+ * long messages. */
 #include "plan/collectives/algorithms.h"
 
 static int32_t ring_steps(const hp_collective_case *c) {
     return (c->what == HP_COLLECTIVE_ALLREDUCE ? 2 : 1) * (c->size - 1);
 }
 
-/* Block b starts at member b + 1 and collects its sum on the way around to member b; from there it goes around, once
- * more or for the first time. */
+/* Block b starts at member b + 1 and collects its sum on the way to member b. From there it travels around
+ * again as the result; an all-gather starts here. */
 static hp_block_step ring_step(const hp_collective_case *c, int32_t member, int32_t lane, int32_t step) {
     (void)lane;
     const int32_t p = c->size, t = step % (p - 1);
@@ -20,7 +21,7 @@ static hp_block_step ring_step(const hp_collective_case *c, int32_t member, int3
                            .add = add};
 }
 
-/* Of each node one message leaves. */
+/* One message leaves each node at a time. */
 static hp_collective_load ring_load(const hp_collective_case *c) {
     const int32_t steps = ring_steps(c);
     hp_collective_load load = hp_load_of_rounds(c, steps, (double)steps / c->size, 1);

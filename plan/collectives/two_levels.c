@@ -1,15 +1,17 @@
-/* two_levels.c - collectives as others inside each node and over the nodes: an all-reduce is a reduce-scatter inside,
- * an all-reduce of each block over the nodes, an all-gather inside (Cho, Finkler, Serrano, Kung, Hunter 2019, BlueConnect;
- * the same for the others). So messages leave a node with as few bytes as there can be, and all members of a
- * node send at once. An all-to-all first gives each member what its node sends to those of its number in all nodes, so
- * that one message goes to each node instead of one to each member (Hwang et al. 2023, Tutel: 2DH).
+/* two_levels.c - collectives composed of others within each node and across nodes. An all-reduce is a
+ * reduce-scatter within the node, an all-reduce of each block across nodes, and an all-gather within the node
+ * (Cho, Finkler, Serrano, Kung, Hunter 2019, BlueConnect; likewise for the others). Nodes exchange the fewest
+ * bytes, and all members of a node send at once.
+ *
+ * An all-to-all first collects on each member what its node sends to members of its number in all nodes. Then
+ * one message goes to each node instead of one to each member (Hwang et al. 2023, Tutel: 2DH).
  *
  * Members fill nodes one after another: member i of node n is n * per_node + i. */
 #include "plan/collectives/algorithms.h"
 
 typedef struct level {
     hp_collective what;
-    bool across; /* over the nodes, among members of the same number in theirs */
+    bool across; /* across nodes, among members with the same number in their node */
 } level;
 
 enum { MAX_LEVELS = 3 };
@@ -44,7 +46,7 @@ static int32_t two_levels_blocks(const hp_collective_case *c) {
     return whole(c) ? 1 : c->size;
 }
 
-/* What a level does, as a collective among its own members. */
+/* The work of a level as a collective among its own members. */
 static hp_collective_case case_of(const hp_collective_case *c, const level *l) {
     const int32_t size = l->across ? c->size / c->per_node : c->per_node;
     return (hp_collective_case){.what = l->what,
@@ -53,7 +55,7 @@ static hp_collective_case case_of(const hp_collective_case *c, const level *l) {
                                 .per_node = size};
 }
 
-/* By halves in log2 p steps where these move no more bytes than a ring. */
+/* Uses recursive halving, in log2 p steps, if it moves no more bytes than a ring. */
 static const hp_algorithm_ops *ops_of(const hp_collective_case *c) {
     static const hp_algorithm_ops *const in_steps[HP_COLLECTIVES] = {
         [HP_COLLECTIVE_ALLREDUCE] = &hp_collective_rabenseifner,
@@ -78,9 +80,10 @@ static int32_t two_levels_steps(const hp_collective_case *c) {
     return steps;
 }
 
-/* The blocks [first, first + span) of a level in those of the whole. An all-reduce's may lie where they like: a level
- * inside has a run of blocks for each of its own, one for each node. What has a place belongs to the member of that
- * number: inside, a level's block are those of all members of a number, over the nodes, a member's. */
+/* Maps blocks [first, first + span) of a level to blocks of the whole. An all-reduce may place its blocks
+ * freely: a level within the node holds one run of blocks per member, with one block per node. Blocks with
+ * fixed places belong to the member of that number. Within a node, a level's block is those of all members
+ * with that number; across nodes, it is one member's block. */
 static hp_block_range range_of(const hp_collective_case *c, const level *l, int32_t i,
                                const hp_block_range *r) {
     const int32_t g = c->per_node, nodes = c->size / g;
@@ -106,8 +109,8 @@ static hp_block_step composed(const hp_collective_case *c, const level *l, int32
     return s;
 }
 
-/* Inside, member i is given the blocks for members i of all nodes, each into the place of its node and the number of the
- * sender. Over the nodes, pairs of them swap what is in each other's places: in step s, nodes n and s - n. */
+/* Within the node, member i receives the blocks for members i of all nodes, each placed by its node and the
+ * sender's number. Across nodes, step s lets nodes n and s - n swap what lies in each other's places. */
 static hp_block_step exchange(const hp_collective_case *c, const level *l, int32_t member, int32_t step) {
     const int32_t p = c->size, g = c->per_node, i = member % g, n = member / g;
     hp_block_step s = hp_idle();

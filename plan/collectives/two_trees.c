@@ -1,14 +1,15 @@
-/* two_trees.c - two binary trees below the root, each of all other members: broadcast, reduce and all-reduce, the data's
- * even lanes through one tree, its odd ones through the other (Sanders, Speck, Traff 2009). A member is
- * an inner node of at most one of them, so that it sends twice in every second lane: long data goes at full bandwidth in
- * a logarithmic number of steps.
+/* two_trees.c - two binary trees below the root, each of all other members: broadcast, reduce and all-reduce.
+ * Even lanes of the data use one tree, odd lanes the other (Sanders, Speck, Traff 2009). A member is an inner
+ * node of at most one tree, so it sends twice in every second lane: long data moves at full bandwidth in a
+ * logarithmic number of steps.
  *
- * Members are counted from the root, which is 0 and above both trees; the trees have n = p - 1 members. In the first one
- * 1 .. n are numbered in order, as if there were 2^k - 1 >= n, those beyond n left out: odd ones are leaves. The second
- * one is the first one mirrored, or, of odd n, moved on by one: what is odd there is even here. */
+ * Members are numbered from the root, which is 0 and above both trees; the trees have n = p - 1 members. The
+ * first tree numbers 1 .. n in order, as a full tree of 2^k - 1 >= n nodes without those beyond n; odd ones
+ * are leaves. The second is its mirror image or, for odd n, the first tree shifted by one: its even members
+ * are leaves. */
 #include "plan/collectives/algorithms.h"
 
-/* A member's place in its lane's tree, and back: which member is at a place. */
+/* Converts between a member and its place in its lane's tree. */
 static int32_t place_of(int32_t v, int32_t n, int32_t lane) {
     if (v == 0 || lane % 2 == 0) return v;
     return n % 2 ? v % n + 1 : n + 1 - v;
@@ -24,7 +25,7 @@ static int32_t lowest_bit(int32_t place) {
     return place & -place;
 }
 
-/* The root of the tree is the child of the root above it. */
+/* The tree's own root is the child of the collective's root. */
 static int32_t parent_of(int32_t place, int32_t n) {
     if (place == 1 << hp_log2_floor(n)) return 0;
     int32_t parent = place;
@@ -47,7 +48,7 @@ static int32_t right_of(int32_t place, int32_t n) {
     return 0;
 }
 
-/* The step in which a broadcast reaches a place: a parent sends to its left child first. */
+/* The step in which a broadcast reaches a place; a parent sends to its left child first. */
 static int32_t reached(int32_t place, int32_t n) {
     int32_t step = -1;
     for (int32_t parent; place > 0; place = parent) {
@@ -57,7 +58,8 @@ static int32_t reached(int32_t place, int32_t n) {
     return step;
 }
 
-/* Of one way through a tree: the rightmost path of a full one takes 2 steps a level; of others, a path beside it. */
+/* Steps of one pass through a tree, up or down. The longest path is the rightmost one in a full tree (2 steps
+ * a level), otherwise one beside it. */
 static int32_t one_way(const hp_collective_case *c) {
     const int32_t n = c->size - 1;
     return n == 0 ? 0 : 2 * hp_log2_floor(n) + (hp_power_of_two(n + 1) ? 1 : 0);
@@ -67,7 +69,7 @@ static int32_t two_trees_steps(const hp_collective_case *c) {
     return (c->what == HP_COLLECTIVE_ALLREDUCE ? 2 : 1) * one_way(c);
 }
 
-/* Who sends to a member in a step of a broadcast, and whom it sends to. */
+/* A broadcast step: who sends to a member, and whom it sends to. */
 static hp_block_step broadcast(const hp_collective_case *c, int32_t member, int32_t lane, int32_t step) {
     const int32_t n = c->size - 1, place = place_of((member - c->root + c->size) % c->size, n, lane);
     const int32_t since = step - reached(place, n);
@@ -79,7 +81,7 @@ static hp_block_step broadcast(const hp_collective_case *c, int32_t member, int3
     return s;
 }
 
-/* The way up is the way down backwards. */
+/* The way up is the way down in reverse. */
 static hp_block_step two_trees_step(const hp_collective_case *c, int32_t member, int32_t lane, int32_t step) {
     const int32_t way = one_way(c);
     const bool up = c->what != HP_COLLECTIVE_BROADCAST && step < way;

@@ -1,5 +1,5 @@
-/* gpu_scratch.c - scratch of the GPU's own kernels: sums on their way, a weight gradient before it is brought
- * into the canonical layout. */
+/* gpu_scratch.c - scratch of the GPU's own kernels: partial sums, and a weight gradient before it is
+ * converted to the canonical layout. */
 #include "plan/memory/gpu_scratch.h"
 
 #include "networks/graph/layer.h"
@@ -7,14 +7,14 @@
 #include "plan/memory/memory_device.h"
 #include "base/round.h"
 
-enum { LINE = 64 }; /* bytes: the libraries' workspace begins aligned */
+enum { LINE = 64 }; /* bytes: keeps the libraries' workspace aligned */
 
 static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
 hp_gpu_weights hp_gpu_weights_of(const hp_layer *l, const hp_shape *s) {
-    const int32_t groups = s->groups > 0 ? s->groups : 1;                      /* 0: of no channels */
+    const int32_t groups = s->groups > 0 ? s->groups : 1;                      /* 0 if it has no channels */
     if (l->tp == (int32_t)HP_TP_ROW) return (hp_gpu_weights){1, s->oc, s->ic}; /* canonical: (I, O) */
     if (l->op == HP_LINEAR) return (hp_gpu_weights){s->oc, s->ih * s->iw, s->ic};
     if (l->op == HP_CONVT) return (hp_gpu_weights){s->ic, s->kh * s->kw, s->oc / groups};
@@ -26,7 +26,7 @@ bool hp_gpu_mean_rows(const hp_layer *l, const hp_shape *s) {
            (int64_t)s->ih * s->iw >= HP_GPU_MEAN_ROWS;
 }
 
-/* The gradient of the weights, in float32; when it is done, parts of the bias's. */
+/* The weight gradient in float32, then reused for partial sums of the bias gradient. */
 static int64_t gradient_bytes(const hp_layer *l, const hp_shape *s) {
     const int64_t bias = l->n_param > 1 ? hp_column_sums_bytes(s->n * s->oh * s->ow, s->oc) : 0;
     return larger(4 * hp_gpu_weight_elems(l, s), bias);

@@ -2,9 +2,9 @@
 #include "plan/memory/gradient_bands.h"
 #include "base/round.h"
 
-/* One of them is 1, or samples are whole. */
+/* Either one of samples and rows is 1, or samples are whole. */
 typedef struct band_size {
-    int64_t samples, rows, per_sample; /* bands of a sample, where they are rows */
+    int64_t samples, rows, per_sample; /* bands per sample, if bands are rows */
 } band_size;
 
 static band_size size_of(const hp_shape *s) {

@@ -1,7 +1,7 @@
 /* memory_device.c - bytes a device needs beyond the tensors: packs, scratch, saved statistics.
  *
- * For our own kernels these are exact. For oneDNN they bound what version 2.6.3 asks for on one thread: its
- * weight layouts round channels of a group up to 16 (32 where the vectorised block of outputs is 32), and its
+ * For our own kernels these are exact. For oneDNN they bound what version 2.6.3 requests on one thread. Its
+ * weight layouts round the channels of a group up to 16 (32 where the vectorised output block is 32). Its
  * scratchpads are a few vectors, or one image for a strided 1x1 kernel (rtus, "reduce to unit stride"). */
 #include "plan/memory/memory_device.h"
 #include "plan/memory/gradient_bands.h"
@@ -9,7 +9,7 @@
 
 enum {
     LINES = 64,               /* cache line and buffer alignment */
-    LIBRARY_SCRATCH = 1 << 17 /* largest small scratchpad seen over random shapes, rounded up */
+    LIBRARY_SCRATCH = 1 << 17 /* largest small scratchpad observed over random shapes, rounded up */
 };
 
 static int64_t taps(const hp_layer *l) {
@@ -23,9 +23,9 @@ bool hp_conv_winograd(const hp_graph *g, int layer) {
         return false;
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32)
-        return false; /* transforms would outweigh the products */
+        return false; /* the transforms would cost more than the products */
     const int64_t covered = hp_round_up(y->h, 2) * hp_round_up(y->w, 2);
-    return covered * 2 <= (int64_t)y->h * y->w * 3; /* at most half as much again in incomplete tiles */
+    return covered * 2 <= (int64_t)y->h * y->w * 3; /* incomplete tiles may add at most half */
 }
 
 bool hp_conv_winograd_part(const hp_graph *g, int layer, const hp_shape *s) {
@@ -36,22 +36,22 @@ bool hp_conv_gemm_gradient(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     if (l->op != HP_CONV || l->groups > 1 || hp_conv_winograd(g, layer)) return false;
     const int64_t ins = g->tensor[l->in[0]].c, outs = g->tensor[l->out].c;
-    /* at most an eighth of the products may fall on padding */
+    /* at most an eighth of the products may be padding */
     return ins >= 32 && outs >= 32 &&
            hp_round_up(ins, HP_WINOGRAD_PANEL) * hp_round_up(outs, 16) * 8 <= ins * outs * 9;
 }
 
 int64_t hp_winograd_block(int in_channels, int out_channels, int64_t tiles, bool backward_weights) {
-    const int64_t cache =
-        1 << 20; /* bytes of a second-level cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
+    const int64_t cache = 1 << 20; /* bytes of L2 cache: 1 MiB on Zen 4, 1 to 2 on Xeons since Skylake */
     const int64_t tile =
         HP_WINOGRAD_POINTS * 4 * (in_channels + hp_round_up(out_channels, HP_WINOGRAD_PANEL));
     int64_t block = cache / tile / HP_WINOGRAD_ROWS * HP_WINOGRAD_ROWS;
     const int64_t least =
-        backward_weights ? 128 : 48; /* so that weights, or their sums, pass the cache seldom: measured */
+        backward_weights ? 128 : 48; /* limits how often weights, or their sums, stream through the cache;
+                                      * measured */
     if (block < least) block = least;
     const int64_t blocks = (tiles + block - 1) / block;
-    return hp_round_up((tiles + blocks - 1) / blocks, HP_WINOGRAD_ROWS); /* blocks of about equal size */
+    return hp_round_up((tiles + blocks - 1) / blocks, HP_WINOGRAD_ROWS); /* blocks of nearly equal size */
 }
 
 static int64_t winograd_pack(const hp_shape *s, bool backward) {
@@ -79,7 +79,7 @@ static int64_t gradient_scratch(const hp_layer *l, const hp_shape *s) {
            (direct ? 0 : taps(l) * ins * outs);
 }
 
-/* Of the largest band: they differ in their last one alone. */
+/* Scratch of the largest band; only the last one differs. */
 static int64_t bands_scratch(const hp_graph *g, int layer, const hp_shape *s) {
     int64_t most = 0;
     for (int64_t k = 0, n = hp_gradient_bands(s); k<n; k += n> 1 ? n - 1 : 1) {
@@ -91,15 +91,15 @@ static int64_t bands_scratch(const hp_graph *g, int layer, const hp_shape *s) {
     return most;
 }
 
-/* The weights, or their gradient and, of many pixels, its sums in float64, with the outputs innermost, and the patches of a
- * block of input pixels. */
+/* Scratch of a transposed convolution: the weights with the outputs innermost, or their gradient (with
+ * float64 sums if there are many pixels), and the patches of a block of input pixels. */
 static int64_t convt_scratch(const hp_layer *l, const hp_shape *s, hp_task_op op) {
     const int64_t pixels = s->n * s->ih * s->iw, weights = taps(l) * s->oc * s->ic,
                   sums = op == HP_TASK_BWDW && pixels > HP_GRADIENT_PIXELS ? 2 * weights : 0;
     return weights + sums + taps(l) * s->oc * (pixels < HP_CONVT_PIXELS ? pixels : HP_CONVT_PIXELS);
 }
 
-/* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 where there are more. */
+/* Outputs of one group as oneDNN pads them: blocks of 16, or of 32, 48 or 64 for more outputs. */
 static int64_t library_outs(int64_t outs) {
     int64_t most = hp_round_up(outs, 16);
     for (int block = 32; outs > 16 && block <= 64; block += 16)
@@ -107,7 +107,7 @@ static int64_t library_outs(int64_t outs) {
     return most;
 }
 
-/* Elements of a weight in the widest layout oneDNN chooses. */
+/* Elements of a weight in the largest layout that oneDNN chooses. */
 static int64_t library_weights(const hp_layer *l, const hp_shape *s) {
     const int64_t groups = s->groups, ins = s->ic / groups, outs = s->oc / groups;
     if (ins == 1 && outs == 1) return hp_round_up(groups, 16) * taps(l);
@@ -119,12 +119,13 @@ static int64_t library_scratch(const hp_layer *l, const hp_shape *s, hp_task_op 
     if (taps(l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
         bytes += 4 * (int64_t)s->oh * s->ow * hp_round_up(s->ic, 16);
     if (op !=
-        HP_TASK_PACK) /* gradients before they are reordered, or weights that the pack holds otherwise */
+        HP_TASK_PACK) /* gradients before reordering, or weights in a layout that differs from the pack */
         bytes += 4 * (library_weights(l, s) + hp_round_up(s->oc, 16));
     return bytes;
 }
 
-/* The input in (C, H, W) order; of many inputs, the outputs in float64 and those of some inputs. */
+/* The input in (C, H, W) order; with many inputs, also the outputs in float64 and partial outputs of some
+ * inputs. */
 static int64_t linear_scratch(const hp_shape *s) {
     const int64_t ins = (int64_t)s->ih * s->iw * s->ic;
     const int64_t image = s->ih > 1 || s->iw > 1 ? s->n * ins : 0,
@@ -135,7 +136,7 @@ static int64_t linear_scratch(const hp_shape *s) {
 int64_t hp_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (dtype != HP_F32 || l->op != HP_CONV || s->oc < 1 || s->ic < 1) return 0;
-    if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
+    if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image needs no gradient */
     return 4 * (hp_conv_winograd_part(g, layer, s) ? winograd_pack(s, backward) : library_weights(l, s));
 }
 

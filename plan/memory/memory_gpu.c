@@ -1,9 +1,9 @@
-/* memory_gpu.c - bytes a GPU needs beyond the tensors: weights as its kernels read them, and scratch.
+/* memory_gpu.c - bytes a GPU needs beyond the tensors: weights in its kernels' layout, and scratch.
  *
- * Scratch of a layer's task is what own kernels need (plan/memory/gpu_scratch.h), then the workspace of cuDNN or
- * cuBLASLt. Many of cuDNN's engines copy a tensor into another layout first: the workspace holds such copies
- * of small layers; of large ones it does not, since memory is what those lack, and engines that want more are
- * refused, or compute such a layer piece by piece (exec/cuda/dnn/dnn.h). */
+ * A layer's scratch holds the needs of our own kernels (plan/memory/gpu_scratch.h), then the workspace of
+ * cuDNN or cuBLASLt. Many cuDNN engines first copy a tensor into another layout. The workspace has room for
+ * such copies of small layers, but not of large ones, which are short of memory. There, engines that want
+ * more are rejected, or the layer is computed piece by piece (exec/cuda/dnn/dnn.h). */
 #include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 #include "networks/graph/layer.h"
@@ -30,7 +30,7 @@ int64_t hp_gpu_workspace_bytes(const hp_graph *g, int layer, const hp_shape *s, 
 int64_t hp_gpu_pack_bytes(const hp_graph *g, int layer, bool backward, const hp_shape *s, hp_dtype dtype) {
     const hp_layer *l = &g->layer[layer];
     if (!hp_layer_is_matrix(l) || s->oc < 1 || s->ic < 1) return 0;
-    if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image wants no gradient */
+    if (backward && g->tensor[l->in[0]].producer == 0) return 0; /* the image needs no gradient */
     return hp_gpu_weight_elems(l, s) * hp_dtype_bytes(stored(g, l->out, dtype));
 }
 
@@ -45,8 +45,8 @@ int64_t hp_gpu_task_scratch_bytes(const hp_graph *g, int layer, hp_task_op op, c
 
 /* --- inference --- */
 
-/* Bytes: each tap's inputs filled up to whole words; and per output a scale, a shift, a sum of its weights
- * and, for raw pixels, every tap's share of it. */
+/* Bytes of quantised weights: each tap's inputs padded to whole words. Each output adds a scale, a shift, a
+ * sum of its weights and, for raw pixels, every tap's share of that sum. */
 static int64_t byte_weights(const hp_layer *l, const hp_shape *s) {
     enum { WORD = 4, TERMS = 3 };
     const hp_gpu_weights w = hp_gpu_weights_of(l, s);
@@ -55,7 +55,7 @@ static int64_t byte_weights(const hp_layer *l, const hp_shape *s) {
            4 * (int64_t)s->oc * (TERMS + w.taps);
 }
 
-/* A factor and a bias per channel besides. */
+/* Adds a factor and a bias per channel. */
 static int64_t real_weights(const hp_layer *l, const hp_shape *s, hp_dtype x) {
     return hp_round_up(hp_gpu_weight_elems(l, s) * hp_dtype_bytes(x), LINES) + 8 * (int64_t)s->oc;
 }
@@ -67,7 +67,8 @@ int64_t hp_gpu_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s,
     return hp_round_up(x == HP_U8 || l->dynamic ? byte_weights(l, s) : real_weights(l, s, x), LINES);
 }
 
-/* A sample's input quantised at run time: its bytes, a scale per output, its range on the way. */
+/* Bytes for input that is quantised at run time: the quantised sample, a scale per output, and the range
+ * while it is computed. */
 static int64_t dynamic_bytes(const hp_shape *s) {
     enum { RANGE = 64 };
     return hp_round_up((int64_t)s->ih * s->iw * s->ic, LINES) + hp_round_up(4 * (int64_t)s->oc, LINES) +

@@ -1,11 +1,11 @@
-/* memory_infer.c - bytes that a layer of a deployed graph needs beside its tensors: its constants as
- * the device keeps them, and scratch. */
+/* memory_infer.c - bytes that a layer of a deployed graph needs beyond its tensors: constants in the device's
+ * layout, and scratch. */
 #include "plan/memory/memory_device.h"
 #include "plan/memory/panels.h"
 #include "networks/graph/deploy.h"
 #include "networks/graph/layer.h"
 
-/* A factor and a bias, float32. */
+/* A factor and a bias, in float32. */
 static int64_t affine_bytes(const hp_layer *l, const hp_shape *s) {
     enum { WHOLE = 16 }; /* bytes */
     return l->n_param ? (8 * (int64_t)s->oc + WHOLE - 1) / WHOLE * WHOLE : 0;

@@ -1,4 +1,4 @@
-/* of.c - what each device needs beyond the tensors. */
+/* of.c - the memory needs of each device beyond the tensors. */
 #include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 

@@ -2,9 +2,9 @@
 #include "plan/memory/panels.h"
 #include "base/round.h"
 
-enum { LINES = 64 }; /* bytes of a cache line, and of a vector */
+enum { LINES = 64 }; /* bytes of a cache line and of a vector */
 
-/* Bytes of an element, of a weight, inputs of a step. */
+/* Bytes of an input element and of a weight; inputs per step. */
 typedef struct kind {
     int32_t elem, weight, dot;
 } kind;
@@ -12,8 +12,8 @@ typedef struct kind {
 static const kind kinds[HP_DTYPES] = {
     [HP_F32] = {4, 4, 1}, [HP_U8] = {1, 1, 4}, [HP_BF16] = {2, 2, 2}, [HP_F16] = {2, 2, 1}};
 
-/* Rules on the whole layer, so that slices of its channels are computed alike. A filter's columns, of 4 rows
- * each, are in hand at once. Raw pixels have zeros of their own in every channel. */
+/* These rules look at the whole layer, so that all slices of its channels are computed alike. The kernel
+ * holds all columns of a filter, 4 rows each, at once. Raw pixels have a separate zero point per channel. */
 static bool is_depthwise(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *x = &g->tensor[l->in[0]];
     const int64_t columns = (int64_t)(l->kw - 1) * (l->dil_w > 1 ? l->dil_w : 1) + 1;
@@ -81,7 +81,7 @@ hp_panels_places hp_panels_place(const hp_panels *p) {
         .scale = at, .shift = at + outs, .sums = at + 2 * outs, .bytes = at + (2 + p->sums) * outs};
 }
 
-/* What sums begin with and shifts, of a class of pixels; pixels that are filled up with zeros are copied. */
+/* Scratch of a class of pixels: initial sums and shifts, and copies of pixels that need zero padding. */
 static int64_t class_bytes(const hp_panels *p) {
     const int64_t outs = hp_panels_quantised(p) ? 8 * (int64_t)p->groups * p->padded : 0;
     const int64_t pixel = (int64_t)p->kh * p->row_steps * p->dot * p->elem;

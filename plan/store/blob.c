@@ -1,4 +1,4 @@
-/* blob.c - a task program as arrays of fixed-width structures, one blob per (role, part). */
+/* blob.c - a task program as arrays of fixed-width structures: one blob per (role, part). */
 #include "plan/store/blob.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *f
     return HP_OK;
 }
 
-/* Fetches a part into the arena; memory is taken for what is there, whatever the head says. */
+/* Reads a part into the arena. Allocates for the data that exists, whatever the header claims. */
 static hp_status fetch(hp_arena *arena, hp_fetch_fn *fn, void *self, int role, const char *part, size_t elem,
                        int64_t n, void **out, hp_error *err) {
     if (n < 0 || n > INT32_MAX)

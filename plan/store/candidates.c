@@ -1,10 +1,10 @@
-/* candidates.c - the search's table: candidates and rejects. */
+/* candidates.c - the search's tables: candidates and rejects. */
 #include "base/front.h"
 #include "plan/store/store.h"
 
 #include <string.h>
 
-/* The ranks of those that none beats, as a JSON array. */
+/* Writes the ranks of the Pareto-optimal candidates as a JSON array. */
 static hp_status write_front(hp_db *db, const hp_candidate *c, int n, hp_error *err) {
     enum { RANK_TEXT = 12 };
     hp_arena *scratch = hp_arena_new();

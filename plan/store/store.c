@@ -1,5 +1,5 @@
-/* store.c - plans in and out of SQLite. A stored plan carries the hash of everything it says; reading
- * recomputes it, so that a flipped byte is a rejected plan and never a different one. */
+/* store.c - reads and writes plans in SQLite. A stored plan carries a hash of its content. Reading recomputes
+ * it, so that a flipped byte is a rejected plan, never a different one. */
 #include "plan/store/store.h"
 
 #include "base/alloc.h"

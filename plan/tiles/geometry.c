@@ -1,8 +1,8 @@
-/* geometry.c - the boxes of every tensor that each part of a stage holds, and those that its layers read.
+/* geometry.c - the box of every tensor that each part of a stage holds, and the boxes that its layers read.
  *
- * Layers are visited backwards. Parts exchange a tensor whose consumers include `halo` halo-bearing layers in
- * a row, and each computes only what it owns of it; a tensor between two such layers is computed as far as
- * the layers after it need (communication-avoiding, Demmel et al. 2008). */
+ * Layers are visited backwards. Parts exchange a tensor if its consumers include `halo` halo-bearing layers
+ * in a row; each computes only its own box of it. A tensor between two such layers is computed as far as
+ * later layers need (communication-avoiding, Demmel et al. 2008). */
 #include "networks/graph/branch.h"
 #include "plan/tiles/tile.h"
 
@@ -12,7 +12,7 @@ typedef struct build {
     hp_geometry *geo;
     const hp_graph *g;
     int halo, deep;
-    int32_t *depth; /* per tensor: halo-bearing layers after it that share the exchange before it */
+    int32_t *depth; /* per tensor: number of later halo-bearing layers that share the exchange before it */
     int32_t *reach; /* per tensor: union of the boxes that its consumers need */
 } build;
 
@@ -25,7 +25,7 @@ static hp_box *need_at(const build *b, int part, int layer, int k) {
     return &geo->need[(int64_t)part * geo->n_need + geo->need_first[layer - geo->first] + k];
 }
 
-/* Reads the whole input, or some other place of it, for any output: the parts must exchange it. */
+/* Does any output read the whole input, or another place of it? Then the parts must exchange it. */
 static bool gathers(const hp_graph *g, const hp_layer *l, int k) {
     const hp_tensor *x = &g->tensor[l->in[k]];
     const bool vector = l->op == HP_MUL && k == 1 && (int64_t)x->h * x->w == 1;
@@ -52,10 +52,10 @@ static bool shares_halo(const build *b, int tensor) {
     return false;
 }
 
-/* Fixes what the parts hold of a tensor once all its consumers in the stage are known; `have` contains own
- * and the needs. */
+/* Fixes the boxes that the parts hold of a tensor, once all its consumers in the stage are known; `have`
+ * contains own and the needs. */
 static void set_held_boxes(build *b, int tensor) {
-    if (b->g->tensor[tensor].producer < b->deep) return; /* never exchanged: it holds what is needed of it */
+    if (b->g->tensor[tensor].producer < b->deep) return; /* never exchanged: holds what its consumers need */
     const bool full = b->reach[tensor] == b->halo && b->halo > 1;
     const bool extend = b->reach[tensor] > 0 && (full ? shares_halo(b, tensor) : b->reach[tensor] < b->halo);
     b->depth[tensor] = extend ? b->reach[tensor] : 0;
@@ -79,8 +79,8 @@ static void request_inputs(build *b, int layer) {
     }
 }
 
-/* The loss reads all channels of the pixels a part owns, on its first channel slice; of logits that tensor-parallel ranks
- * split, the part's own. */
+/* The loss reads all channels of the pixels that a part owns, on its first channel slice. If tensor-parallel
+ * ranks split the logits, each reads its own. */
 static void request_loss(build *b) {
     const int logits = b->g->layer[b->g->n_layer - 1].out;
     for (int p = 0; p < b->geo->n_part; p++) {

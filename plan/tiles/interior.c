@@ -1,7 +1,7 @@
 /* interior.c - the part of a tile's output that needs no halo, and the strips around it. */
 #include "plan/tiles/tile.h"
 
-/* Shrinks the rows (columns) of `out` from both edges until they need only what lies within `have`. */
+/* Shrinks the rows (columns) of `out` at both edges until they need only data within `have`. */
 static void shrink_to_local(const hp_graph *g, int layer, const hp_box *have, hp_box *out, int axis) {
     for (; out->lo[axis] < out->hi[axis]; out->lo[axis]++) {
         const hp_box need = hp_layer_need(g, layer, 0, out);
@@ -34,7 +34,7 @@ int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *
     piece[0] = in;
     strip(out, HP_AXIS_H, out->lo[HP_AXIS_H], in.lo[HP_AXIS_H], piece, &n);
     strip(out, HP_AXIS_H, in.hi[HP_AXIS_H], out->hi[HP_AXIS_H], piece, &n);
-    hp_box rows = *out; /* the rows of the interior, from which the strips left and right of it are cut */
+    hp_box rows = *out; /* the interior's rows; the strips left and right are cut from them */
     rows.lo[HP_AXIS_H] = in.lo[HP_AXIS_H];
     rows.hi[HP_AXIS_H] = in.hi[HP_AXIS_H];
     strip(&rows, HP_AXIS_W, rows.lo[HP_AXIS_W], in.lo[HP_AXIS_W], piece, &n);

@@ -1,8 +1,8 @@
 /* local_shape.c - a layer between two boxes, as kernels see it. */
 #include "plan/tiles/tile.h"
 
-/* Local padding: local output o reads local input o*stride - pad + k, so the padding shrinks by what the
- * boxes cut off. */
+/* Padding of the local boxes: local output o reads local input o*stride - pad + k, so the cut-off parts
+ * reduce the padding. */
 static int32_t local_pad(const hp_layer *l, int pad, int stride, int in_lo, int out_lo) {
     if (l->op == HP_CONVT) return pad + out_lo - in_lo * stride; /* local output i*stride - pad + k */
     return pad + in_lo - out_lo * stride;

@@ -1,4 +1,4 @@
-/* proportions.c - proportions as whole numbers, so that every rank comes to the same split. */
+/* proportions.c - proportions as whole numbers, so that every rank computes the same split. */
 #include "plan/tiles/proportions.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ int32_t hp_proportions_at(const hp_proportions *w, int64_t n, int parts, int k) 
 
 int hp_proportions_heaviest(const hp_proportions *w, int parts) {
     int best = 0;
-    if (w->n == 0 || parts % w->n) return parts - 1; /* rounding leaves the last one most */
+    if (w->n == 0 || parts % w->n) return parts - 1; /* rounding gives the last part the most */
     for (int i = 1; i < w->n; i++)
         if (w->of[i] >= w->of[best]) best = i;
     return (best + 1) * (parts / w->n) - 1;

@@ -61,13 +61,13 @@ hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples) {
 
 /* --- splits --- */
 
-/* Kernels add up whole blocks, each as wide as their output. */
+/* Does the kernel add up whole blocks, each as wide as its output? */
 static bool adds_blocks(const hp_layer *l) {
     return l->op == HP_SUM && hp_summands(l) > 1;
 }
 
-/* Channels that must stay together: the outputs of one group of a grouped convolution, those of a head; all where
- * blocks are added up or parameters are not contiguous per output channel. */
+/* Number of channels that must stay together: the outputs of one group of a grouped convolution, or one head.
+ * All channels if blocks are summed or parameters are not contiguous per output channel. */
 static int channel_unit(const hp_graph *g, int tensor) {
     if (g->tensor[tensor].tp_unit > 0) return g->tensor[tensor].tp_unit;
     const hp_layer *l = &g->layer[g->tensor[tensor].producer];
@@ -76,24 +76,25 @@ static int channel_unit(const hp_graph *g, int tensor) {
     return l->op == HP_CONV && l->groups > 1 ? g->tensor[tensor].c / l->groups : 1;
 }
 
-/* Into how many parts an axis is split, and which of them it is. */
+/* Number of parts of an axis, and the index of one. */
 typedef struct share {
     int parts, k;
 } share;
 
-/* Each part of `outer` split again. */
+/* Splits each part of `outer` again. */
 static share within(share outer, share inner) {
     return (share){outer.parts * inner.parts, outer.k * inner.parts + inner.k};
 }
 
-/* The next factor of the part's number. */
+/* Extracts the next factor of the part's number. */
 static share next(int *part, int parts) {
     const share s = {parts, *part % parts};
     *part /= parts;
     return s;
 }
 
-/* What the layout's numbers say of a part; ranks that share rows of one tensor and channels of another have either. */
+/* Decodes a part's number by the layout. Ranks that share rows of one tensor and channels of another use one
+ * or the other. */
 static void shares_of(const hp_layout *l, const hp_graph *g, int tensor, int part, share of[HP_AXES]) {
     const share tp = next(&part, l->tp), channel = next(&part, l->channels), seq = next(&part, l->seq);
     const bool heads = l->seq_by_heads && g->layer[g->tensor[tensor].producer].op == HP_ATTENTION;
@@ -151,7 +152,7 @@ static range window_range(range out, window w) {
                    (out.hi - 1) * w.stride - w.pad + (int64_t)(w.k - 1) * w.dil + 1};
 }
 
-/* Does a tap of input item i's transposed window fall on `out`? */
+/* Does a tap of the transposed window of input item i fall on `out`? */
 static bool taps_meet(range out, window w, int64_t i) {
     for (int t = 0; t < w.k; t++) {
         const int64_t o = i * w.stride - w.pad + (int64_t)t * w.dil;
@@ -160,8 +161,8 @@ static bool taps_meet(range out, window w, int64_t i) {
     return false;
 }
 
-/* Input items whose windows overlap `out`. Where windows have gaps between taps, the first and last item may
- * not contribute. */
+/* Input items whose windows overlap `out`. If windows have gaps between taps, the first and last item may not
+ * contribute. */
 static range transposed_range(range out, window w, int64_t n) {
     const range r = {-floor_div(-(out.lo + w.pad - (int64_t)(w.k - 1) * w.dil), w.stride),
                      floor_div(out.hi - 1 + w.pad, w.stride) + 1};
@@ -181,18 +182,18 @@ static range resized_range(const hp_layer *l, bool rows, range out, int in_n, in
     return (range){hp_resample_at(&r, out.lo).lo, (int64_t)hp_resample_at(&r, out.hi - 1).hi + 1};
 }
 
-/* A second input of bn, add, mul or a deployed convolution: pixel by pixel, or one vector for all pixels. */
+/* Second input of bn, add, mul or a deployed convolution: pixel by pixel, or one vector for all pixels. */
 static range second_range(range out, int n) {
     return n == 1 ? (range){0, 1} : out;
 }
 
-/* Keys and values. */
+/* Rows or columns of keys and values. */
 static range attended_range(const hp_graph *g, const hp_layer *l, bool rows, range out) {
     const hp_extent keys = hp_attention_keys(g, l, rows, (hp_extent){(int32_t)out.lo, (int32_t)out.hi});
     return (range){keys.lo, keys.hi};
 }
 
-/* Token t > 0 is pixel t - 1, row by row; the class token is none. */
+/* Token t > 0 is pixel t - 1 in row order; the class token has no pixel. */
 static range token_rows(range out, const hp_tensor *in) {
     const int64_t first = out.lo > 0 ? out.lo - 1 : 0, last = out.hi > 1 ? out.hi - 2 : 0;
     return (range){first / in->w, last / in->w + 1};
@@ -202,7 +203,7 @@ static range widened(range r, int64_t item) {
     return (range){item < r.lo ? item : r.lo, item + 1 > r.hi ? item + 1 : r.hi};
 }
 
-/* Where rows turn round at a border, the ones furthest out lie at the ends or at the turn. */
+/* Where rows reflect at a border, the extreme ones lie at the ends or at the reflection. */
 static range gathered_range(const hp_layer *l, bool rows, range out, int64_t in) {
     const int64_t block = rows ? l->kh : l->kw, pad = rows ? l->pad_h : l->pad_w, n = in * block;
     const int64_t at[4] = {out.lo - pad, out.hi - 1 - pad, 0, n - 1};
@@ -258,19 +259,19 @@ static range map_range(const hp_graph *g, const hp_layer *l, int k, bool rows, r
     }
 }
 
-/* Channels of the heads of queries that `out` belongs to, or of the heads of keys and values that these share. */
+/* Channels of the query heads that contain `out`, or of the key and value heads that these share. */
 static range head_range(const hp_graph *g, const hp_layer *l, int k, range out) {
     const int head = hp_head_channels(g, l), shared = k == 0 ? 1 : l->groups / l->kv_heads;
     return (range){out.lo / head / shared * head, ((out.hi + head - 1) / head + shared - 1) / shared * head};
 }
 
-/* A quarter of the channels comes from each pixel of four. */
+/* Each of four pixels provides a quarter of the channels. */
 static range merged_range(range out, int c) {
     const bool one = out.lo / c == (out.hi - 1) / c;
     return one ? (range){out.lo % c, (out.hi - 1) % c + 1} : (range){0, c};
 }
 
-/* Input channels of the summands that `out` belongs to. */
+/* Input channels of the summands that form `out`. */
 static range summed_range(const hp_graph *g, const hp_layer *l, range out) {
     const int width = g->tensor[l->out].c / hp_summands(l);
     return (range){hp_summand_at(g, l, (int)(out.lo / width)).in_lo,
@@ -302,7 +303,7 @@ static range channel_range(const hp_graph *g, const hp_layer *l, int k, range ou
     return out;
 }
 
-/* All of the input for the output's samples: a dynamic quantisation range covers the whole map. */
+/* The whole input of the output's samples: a dynamic quantisation range covers the whole map. */
 static hp_box whole_need(const hp_graph *g, int tensor, const hp_box *out) {
     hp_box b = hp_box_whole(g, tensor, 1);
     b.lo[HP_AXIS_N] = out->lo[HP_AXIS_N];
@@ -327,7 +328,7 @@ hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
     return hp_box_empty(&b) ? (hp_box){{0}, {0}} : b;
 }
 
-/* Does a pixel of the resized map read beyond the input pixel it lies in? */
+/* Does a pixel of the resized map read beyond the input pixel that contains it? */
 static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tensor *y) {
     const bool whole_times = l->scale_h == 0 && y->h % x->h == 0 && y->w % x->w == 0;
     return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
@@ -361,8 +362,8 @@ hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have) 
     return view;
 }
 
-/* A convolution may leave rows at the bottom and columns at the right unread, fewer than its stride (a
- * negative padding there); pools compute their own windows. */
+/* A convolution may leave fewer than `stride` rows at the bottom and columns at the right unread (negative
+ * padding there). Pools compute their own windows. */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have) {
     const hp_layer *l = &g->layer[layer];
     if (hp_box_equal(need, have)) return true;

@@ -1,10 +1,10 @@
-/* tile.h - spatial parallelism as interval arithmetic: boxes of a tensor, their owners, and what a layer
- * needs.
+/* tile.h - spatial parallelism as interval arithmetic: boxes of a tensor, their owners, and the input that a
+ * layer needs.
  *
  * A box is a range of samples, rows, columns and channels of a micro-batch's tensor, [lo, hi) on each axis. A
- * layout says how a stage splits its tensors over its parts; tiles (rows, columns), slices of the batch and
- * channel slices are its axes, so that spatial, local data and channel parallelism are one mechanism, and
- * moving between any two layouts is intersecting boxes. */
+ * layout describes how a stage splits its tensors into parts. Its axes are tiles (rows, columns), slices of
+ * the batch and channel slices. Spatial, local data and channel parallelism are thus one mechanism, and
+ * converting between two layouts is an intersection of boxes. */
 #ifndef HP_TILE_H
 #define HP_TILE_H
 
@@ -28,17 +28,17 @@ hp_box hp_box_around(const hp_box *a,
                      const hp_box *b); /* smallest box that contains both; empty boxes are ignored */
 hp_box hp_box_whole(const hp_graph *g, int tensor, int64_t samples);
 
-/* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices, and by ranks that
- * share rows of one tensor and channels of another (tp, seq: plan/strategy/sequence.h). Part =
- * ((((slice * rows + row) * cols + col) * seq + s) * channels + channel) * tp + t. */
+/* How the tensors of one stage are split: rows x cols tiles x slices of the samples x channel slices. Ranks
+ * of tp and seq share rows of one tensor and channels of another (plan/strategy/sequence.h). Part = ((((slice
+ * * rows + row) * cols + col) * seq + s) * channels + channel) * tp + t. */
 typedef struct hp_layout {
     int32_t rows, cols, slices, channels;
     int32_t tp, seq;
-    bool seq_by_heads;            /* seq splits the channels of what attention puts out, not its rows */
-    hp_proportions by[HP_AXIS_C]; /* of samples, rows and columns: in which proportions */
+    bool seq_by_heads;            /* seq splits the channels of attention's output, not its rows */
+    hp_proportions by[HP_AXIS_C]; /* proportions of samples, rows and columns */
 } hp_layout;
 
-/* Parts that share a tile. */
+/* Number of parts that share a tile. */
 static inline int hp_layout_per_tile(const hp_layout *l) {
     return l->seq * l->channels * l->tp;
 }
@@ -46,44 +46,44 @@ static inline int hp_layout_parts(const hp_layout *l) {
     return l->rows * l->cols * l->slices * hp_layout_per_tile(l);
 }
 
-/* Start of part `k` when `n` items are split evenly over `parts`; its end is the start of part k + 1. */
+/* Start of part `k` when `n` items are split evenly over `parts`; it ends where part k + 1 starts. */
 static inline int32_t hp_split_at(int64_t n, int parts, int k) {
     return (int32_t)(n * k / parts);
 }
 
-/* The box of `tensor` that `part` owns: the boxes of all parts are disjoint and cover the tensor. */
+/* The box of `tensor` that `part` owns. The boxes of all parts are disjoint and cover the tensor. */
 hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t samples, int part);
 
-/* The box of input `k` that the layer needs to compute the box `out` of its output, clipped to the input:
- * padding is not part of it. Empty when `out` is. */
+/* The box of input `k` that the layer needs to compute the box `out` of its output, clipped to the input
+ * (without padding). Empty if `out` is. */
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out);
 
-/* Does the layer read rows or columns beyond those at its output position (a window larger than its
- * stride, or one that is attended to)? */
+/* Does the layer read rows or columns beyond its output position (a window larger than its stride, or an
+ * attention window)? */
 bool hp_layer_has_halo(const hp_graph *g, int layer);
-/* Does one row of the output depend on all rows of the input, or on others than those at its position? */
+/* Does one output row depend on all input rows, or on rows at other positions? */
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer);
 
-/* May the layer read its input from a buffer of box `have` (at least `need`) without a copy? */
+/* Can the layer read its input from a buffer of box `have` (which contains `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);
 /* The part of a buffer of box `have` that a layer of a deployed graph sees when it needs `need`: rows of one
  * sample are contiguous, so rows before and after can be left out. */
 hp_box hp_layer_view(const hp_graph *g, const hp_box *need, const hp_box *have);
 
-/* Splits the box `out` of a layer's output into the interior, which can be computed from `have` alone,
- * without `need`'s halo, and up to four strips around it: piece[0] is the interior. Returns the number of
- * pieces; 0 when splitting is not worthwhile (interior below half of the box, or it would need a copy of its
- * input). */
+/* Splits the box `out` of a layer's output into the interior, piece[0], and up to four strips around it. The
+ * interior needs only `have`, without the halo in `need`. Returns the number of pieces; 0 if splitting does
+ * not pay (the interior is below half of the box, or would need a copy of its input). */
 int hp_interior(const hp_graph *g, int layer, const hp_box *have, const hp_box *need, const hp_box *out,
                 hp_box piece[5]);
 
-/* What every part of a stage holds of every tensor, and what its layers need. halo > 1: tensors between
- * exchanges are computed beyond the owned box, so that `halo` halo-bearing layers share one exchange. */
+/* The box that every part of a stage holds of every tensor, and the boxes that its layers need. halo > 1:
+ * tensors between exchanges are computed beyond the owned box, so that `halo` halo-bearing layers share one
+ * exchange. */
 typedef struct hp_geometry {
     hp_layout layout;
     int32_t branches;           /* part = layout part * branches + branch */
     int32_t *branch_of;         /* per tensor: the branch whose parts own it */
-    int32_t n_part, first, end; /* layers */
+    int32_t n_part, first, end; /* number of parts; layers first .. end-1 */
     int64_t samples;
     hp_box *own, *have;  /* [part * n_tensor + tensor]; only tensors of the stage */
     int32_t *need_first; /* per layer, minus `first`: index of its first input in need */
@@ -107,8 +107,8 @@ static inline const hp_box *hp_geometry_need(const hp_geometry *geo, int part, i
     return &geo->need[(int64_t)part * geo->n_need + geo->need_first[layer - geo->first] + k];
 }
 
-/* A layer between two boxes, as kernels see it: local sizes, local padding on top and left (that on the
- * bottom and right follows from the sizes), and the boxes' positions in the whole map. */
+/* A layer between two boxes, as kernels see it: local sizes, local padding at the top and left (the bottom
+ * and right follow from the sizes), and the boxes' positions in the whole map. */
 typedef struct hp_shape {
     int64_t n;
     int32_t ih, iw, ic, oh, ow, oc;
