@@ -1,8 +1,8 @@
-/* acts.h - the activations by name, from networks/graph/acts.def: for the files that name one or count them.
+/* acts.h - activations by name, from networks/graph/acts.def, for files that name or count them.
  *
- * No header that many files include may include this one: a layer holds its activation as a number (graph.h), and what
- * is asked of one whichever it is (its name, range, what its backward pass reads) is declared there, so that a
- * new row compiles only these files again. */
+ * Widely included headers must not include this one, so that a new row recompiles few files. A layer stores
+ * its activation as a number; graph.h declares the functions that apply to any activation (its name, range,
+ * what its backward pass reads). */
 #ifndef HP_ACTS_H
 #define HP_ACTS_H
 

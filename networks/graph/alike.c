@@ -1,4 +1,4 @@
-/* alike.c - compares layers by all that they are but names and numbers. */
+/* alike.c - compares layers by everything except names and ids. */
 #include "networks/graph/alike.h"
 
 #include <string.h>
@@ -14,10 +14,10 @@ static bool same_param(const hp_param *a, const hp_param *b) {
            a->count == b->count && a->fan_in == b->fan_in;
 }
 
-/* What is left of a layer without its name and the numbers of others. */
+/* A copy of the layer without its name and without the ids of other layers. */
 static hp_layer nameless(const hp_layer *l) {
     hp_layer n;
-    memcpy(&n, l, sizeof n); /* padding too: what differs in it alone is taken for different */
+    memcpy(&n, l, sizeof n); /* copies padding too: a difference in padding alone makes layers unequal */
     n.name = NULL;
     n.out = n.unit = 0;
     memset(n.in, 0, sizeof n.in);

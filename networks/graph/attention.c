@@ -1,9 +1,10 @@
-/* attention.c - what is attended to: all pixels, those up to the own in the order of rows (Vaswani et al. 2017), or those
- * of a window (Liu et al., ICCV 2021).
+/* attention.c - which pixels are attended to: all, those up to the pixel itself in row order (Vaswani et al.
+ * 2017), or those of a window (Liu et al., ICCV 2021).
  *
- * Swin rolls the map by `shift`, attends within windows, masks what only the roll has brought together, and rolls back:
- * that is attention within windows whose lines lie `shift` further on, smaller at the borders. So tiles of the map
- * exchange what their windows need, and nothing is rolled. */
+ * Swin rolls the map by `shift`, attends within windows, masks what only the roll has brought together, and
+ * rolls back. This equals attention within windows whose boundaries lie `shift` further on and which are
+ * smaller at the borders. Tiles of the map therefore exchange only what their windows need, and nothing is
+ * rolled. */
 #include "networks/graph/attention.h"
 
 hp_extent hp_attention_keys(const hp_graph *g, const hp_layer *l, bool rows, hp_extent queries) {
@@ -26,7 +27,7 @@ static int64_t window_lengths(hp_extent queries, int32_t window, int32_t shift, 
     return sum;
 }
 
-/* Of row y, queries at columns [lo, hi) attend to y * w + column + 1 pixels each. */
+/* In row y, the queries in columns [lo, hi) each attend to y * w + column + 1 pixels. */
 static int64_t causal_pairs(hp_extent rows, hp_extent cols, int64_t w) {
     const int64_t n = cols.hi - cols.lo, m = rows.hi - rows.lo,
                   of_rows = w * ((int64_t)rows.lo + rows.hi - 1) * m / 2,

@@ -1,9 +1,9 @@
 /* branch.c - list scheduling of a stage's layers onto a few ranks. */
 #include "networks/graph/branch.h"
 
-/* Cost of moving a byte between ranks in multiply-adds: 10 TMAC/s over links of 100 GB/s, and a processor's
- * 50 GMAC/s over copies of 0.5 GB/s, both give 100. The second constant is the cost of a byte read or written
- * in a rank's own memory. */
+/* Cost of moving a byte between ranks, in multiply-adds: both 10 TMAC/s with 100 GB/s links and a processor's
+ * 50 GMAC/s with copies at 0.5 GB/s give 100. The second constant is the cost of a byte read or written in a
+ * rank's own memory. */
 static const double macs_per_byte_moved = 100.0, macs_per_byte_touched = 10.0;
 
 static double bytes_of(const hp_graph *g, int tensor) {
@@ -17,12 +17,12 @@ typedef struct planner {
     double *done; /* per tensor: time at which its rank has it */
 } planner;
 
-/* Earliest time at which the layer can start on a rank that is free at `free`. */
+/* Earliest time at which the layer can start on a rank that is idle from `free` on. */
 static double start_on(const planner *p, const hp_layer *l, int branch, double free) {
     for (int k = 0; k < l->n_in; k++) {
         const int x = l->in[k];
         const int producer = p->g->tensor[x].producer;
-        /* the image included: each rank that reads such a tensor receives it */
+        /* also for the image: each rank that reads such a tensor receives it */
         if (producer < p->first || producer == 0) continue;
         const double moved = p->branch_of[x] == branch ? 0 : macs_per_byte_moved * bytes_of(p->g, x);
         if (p->done[x] + moved > free) free = p->done[x] + moved;

@@ -4,10 +4,10 @@
 
 #include "networks/graph/graph.h"
 
-/* Distributes layers first .. end-1 over `branches` ranks; returns the rank per output tensor (0 for tensors
- * that enter the stage). List scheduling in layer order: each layer goes to the rank on which it finishes
- * earliest, given when its inputs arrive there (Graham 1969; earliest finish time as in HEFT, Topcuoglu et
- * al. 2002). */
+/* Distributes layers first .. end-1 over `branches` ranks. Returns the rank of each output tensor (0 for
+ * tensors that enter the stage). List scheduling in layer order: each layer goes to the rank on which it
+ * finishes earliest, given the arrival of its inputs (Graham 1969; earliest finish time as in HEFT, Topcuoglu
+ * et al. 2002). */
 int32_t *hp_branches(hp_arena *arena, const hp_graph *g, int branches, int first, int end);
 
 #endif

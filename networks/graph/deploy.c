@@ -13,9 +13,9 @@
 typedef struct fold_state {
     const hp_graph *g;
     hp_layer *layer;      /* copies of g's layers; a host absorbs others and moves to their place */
-    int32_t *uses;        /* per tensor: number of reads; the logits count once more */
+    int32_t *uses;        /* per tensor: number of reads; the logits have one more */
     int32_t *replaced_by; /* per tensor: the tensor that replaces it (dropout's input for its output) */
-    int32_t *at;          /* per layer: layer number at which it is computed now, -1: removed */
+    int32_t *at;          /* per layer: the layer at whose place it is now computed; -1: removed */
 } fold_state;
 
 static int32_t replacement_of(const fold_state *s, int32_t tensor) {
@@ -27,7 +27,7 @@ static bool can_fuse_anywhere(const hp_layer *l) {
     return hp_act_infos[l->act].kind != HP_ACT_IS_ALONE;
 }
 
-/* The layer that makes the tensor, if only the reader uses it and no activation has been fused into it
+/* The layer that produces the tensor, if `reader` is its only user and no activation has been fused into it
  * yet. */
 static hp_layer *fusable_producer(const fold_state *s, int32_t tensor) {
     hp_layer *h = &s->layer[s->g->tensor[tensor].producer];
@@ -79,14 +79,15 @@ static void fold_act(fold_state *s, int l) {
     if (takes && can_fuse_anywhere(&s->layer[l])) absorb_layer(s, host, l);
 }
 
-/* All ranks have all of a linear layer. A row layer's weights (I, O) are those of a transposed convolution of one pixel. */
+/* All ranks hold the whole linear layer. A row layer's weights (I, O) are those of a 1x1 transposed
+ * convolution. */
 static void join_shares(hp_layer *layer) {
     HP_ASSERT(hp_summands(layer) == 1);
     if (layer->tp == (int32_t)HP_TP_ROW && layer->op == HP_CONV) layer->op = HP_CONVT;
     layer->tp = HP_TP_NONE;
 }
 
-/* The sum of a row layer's only block is its bias. */
+/* A row layer with a single block takes the sum's bias. */
 static void fold_sum(fold_state *s, int l) {
     const hp_layer *sum = &s->layer[l];
     hp_layer *host = fusable_producer(s, sum->in[0]);
@@ -117,8 +118,8 @@ static void count_uses(fold_state *s) {
     s->uses[s->g->layer[s->g->n_layer - 1].out]++;
 }
 
-/* Layers in the order of their new places. A host keeps the unit of the layer it absorbed, so units stay
- * contiguous. */
+/* Emits the layers in the order of their new places. A host keeps the unit of the layer it absorbed, so units
+ * stay contiguous. */
 static hp_graph *emit_layers(hp_arena *arena, const fold_state *s) {
     const hp_graph *g = s->g;
     hp_graph *out = HP_NEW(arena, hp_graph, 1);
@@ -213,7 +214,7 @@ static void copy_params(hp_arena *arena, hp_graph *g) {
     hp_param *param = HP_NEW(arena, hp_param, g->n_param + 1);
     if (g->n_param) memcpy(param, g->param, sizeof *param * (size_t)g->n_param);
     g->param = param;
-    for (int l = g->n_layer - 1; l >= 0; l--) { /* of layers that are tied, the first has it */
+    for (int l = g->n_layer - 1; l >= 0; l--) { /* a tied parameter belongs to the first of its layers */
         for (int i = 0; i < g->layer[l].n_param; i++) param[g->layer[l].param[i]].layer = l;
         for (int i = 0; i < g->layer[l].n_norm; i++) param[g->layer[l].norm[i]].layer = l;
     }
@@ -224,7 +225,7 @@ static void copy_params(hp_arena *arena, hp_graph *g) {
 typedef struct order_state {
     const hp_graph *g;
     const int32_t *producer; /* per tensor: layer */
-    int32_t *rank;           /* per layer: position, -1: not placed yet */
+    int32_t *rank;           /* per layer: position; -1: not placed yet */
     int n;
 } order_state;
 

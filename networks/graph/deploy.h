@@ -1,21 +1,22 @@
 /* deploy.h - prepares a network for inference: a transformation of the graph before lowering, so that both
- * interpreters see the tasks that are really executed.
+ * interpreters see the tasks that actually run.
  *
- * 1. Dropout is removed. A batch norm that alone reads the output of a convolution (transposed convolution,
- *    linear layer) is folded into it (`hp_layer.norm`); an addition that follows becomes its last input, an
- *    activation its `act`. A batch norm after any other layer stays: a factor, a bias and the activation.
- *    A row layer and the sum of its blocks (networks/graph/summands.h) become one layer: inference splits no channels.
- * 2. A concatenation that only concatenations, batch norms, scales and activations read is not computed:
+ * 1. Dropout is removed. A batch norm that is the only reader of a convolution (transposed convolution,
+ *    linear layer) is folded into it (`hp_layer.norm`). A following addition becomes its last input, a
+ *    following activation its `act`. After any other layer, a batch norm remains as a factor, a bias and the
+ *    activation. A row layer and the sum of its blocks (networks/graph/summands.h) become one layer:
+ *    inference splits no channels.
+ * 2. A concatenation is not computed if only concatenations, batch norms, scales and activations read it:
  *    these layers read its inputs instead and join them themselves.
- * 3. A global average pool becomes a pool over rows and a pool over the resulting row of means: strips and
- *    tiles of rows sum what they have, and send a row's means instead of the map.
- * 4. Within a unit, the order of layers is the one that needs less memory: as written, or each branch as late
- *    as its reader allows.
+ * 3. A global average pool becomes a pool over rows and a pool over the resulting row of means. Strips and
+ *    tiles of rows sum what they have and send a row's means instead of the map.
+ * 4. Within a unit, layers run in the order that needs less memory: as written, or each branch as late as its
+ *    reader allows.
  * 5. prec: maps of more than one pixel are stored as bf16, f16, or quantised (u8). Linear layers, pooled 1x1
  *    maps, the last layer's output and the layers that the caller lists stay real; quant and dequant layers
  *    convert between stores. The image of an int8 network is its raw 8-bit pixels. int8-dynamic stores all
- *    tensors real: matrix layers quantise what they read at run time (`hp_layer.dynamic`), except those that
- *    the caller lists. What layers that run as trained read and write stays real; ids too. */
+ *    tensors as real: matrix layers quantise their input at run time (`hp_layer.dynamic`), except those that
+ *    the caller lists. Inputs and outputs of layers that run as in training stay real; so do ids. */
 #ifndef HP_DEPLOY_H
 #define HP_DEPLOY_H
 
@@ -24,7 +25,7 @@
 
 typedef struct hp_deploy_options {
     int32_t prec;             /* hp_prec */
-    const char *float_layers; /* names of layers kept real, separated by commas, or NULL */
+    const char *float_layers; /* names of layers that stay real, separated by commas; or NULL */
 } hp_deploy_options;
 
 /* Returns a new graph with g's parameters under their names and `deployed` set. Lives in `arena`. Errors:
@@ -32,14 +33,14 @@ typedef struct hp_deploy_options {
 hp_status hp_graph_deploy(hp_arena *arena, const hp_graph *g, const hp_deploy_options *o, hp_graph **out,
                           hp_error *err);
 
-/* Does the layer run in inference as in training, on its parameters as they are? What transformers have beside linear
- * layers: norms over channels, attention, tables, tokens. */
+/* Does the layer run in inference as in training, with unmodified parameters? This covers a transformer's
+ * layers except the linear ones: norms over channels, attention, tables, tokens. */
 bool hp_layer_as_trained(const hp_layer *l);
-/* Where such a layer's constants have its i-th parameter, in bytes; the end of all: i = n_param. */
+/* Byte offset of the i-th parameter in such a layer's constants; i = n_param gives their total size. */
 int64_t hp_constant_at(const hp_graph *g, const hp_layer *l, int i, hp_dtype real);
 
-/* Peak bytes of activations alive at once on one device for one sample, layers in graph order, element sizes
- * from the stores (real: 4 bytes). In-place layers count as the lowering treats them. */
+/* Peak bytes of live activations on one device for one sample, in graph order, with the stores' element sizes
+ * (real: 4 bytes). Counts in-place layers as the lowering does. */
 int64_t hp_graph_live_bytes(const hp_graph *g);
 
 #endif

@@ -1,23 +1,22 @@
 /* deploy_concat.c - removes concatenations whose readers can read the inputs directly, so that every map is
  * stored once.
  *
- * DenseNet concatenates earlier concatenations, and each batch norm reads the growing map again. Where every
- * reader of a concatenation can read its inputs instead (a concatenation, which then has more inputs; a batch
- * norm, scale or activation, which works element by element), the concatenation is removed. A reader that was
- * no concatenation becomes one, with its parameters, activation and name. (Pleiss et al. 2017,
- * "Memory-Efficient Implementation of DenseNets", let the joined maps share memory; here they do not
- * exist.) */
+ * DenseNet concatenates earlier concatenations, and each batch norm reads the growing map again. A
+ * concatenation is removed if each of its readers can read the inputs instead: another concatenation, which
+ * then has more inputs, or an elementwise batch norm, scale or activation. Such an elementwise reader becomes
+ * a concatenation with its parameters, activation and name. (Pleiss et al. 2017, "Memory-Efficient
+ * Implementation of DenseNets", share the memory of joined maps; here the joined maps do not exist.) */
 #include "networks/graph/deploy_inside.h"
 
 #include <string.h>
 
 typedef struct joining {
     hp_graph *g;
-    int32_t *last; /* per tensor: the last layer that reads it, -1 */
+    int32_t *last; /* per tensor: the last layer that reads it; -1: none */
     bool *removed; /* per layer */
 } joining;
 
-/* Only joins its inputs: no parameters, no activation. */
+/* Does the layer only join its inputs, without parameters or activation? */
 static bool is_plain_concat(const hp_layer *l) {
     return l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l);
 }
@@ -34,7 +33,7 @@ static bool reads_pieces(const hp_layer *l, int32_t tensor, int pieces) {
     return l->n_in + times_read(l, tensor) * (pieces - 1) <= HP_MAX_IN;
 }
 
-/* May the concatenation be removed? Not if its output is the network's. */
+/* Can the concatenation be removed? Not if its output is the network's. */
 static bool may_remove(const joining *j, int layer) {
     const hp_layer *cat = &j->g->layer[layer];
     if (!is_plain_concat(cat) || j->last[cat->out] < 0 || layer == j->g->n_layer - 1) return false;
@@ -45,7 +44,7 @@ static bool may_remove(const joining *j, int layer) {
     return true;
 }
 
-/* The reader gets the inputs of `cat` in place of its output. */
+/* Replaces the output of `cat` by its inputs in the reader. */
 static void read_pieces(hp_layer *reader, const hp_layer *cat) {
     const hp_layer before = *reader;
     reader->n_in = 0;

@@ -4,12 +4,12 @@
 
 #include "networks/graph/deploy.h"
 
-/* Layers of g are in their final places but refer to the tensor numbers of `old`: renumbers tensors, units
- * and indices. */
+/* Renumbers tensors, units and indices. On entry, the layers of g are in their final places but refer to
+ * tensor ids of `old`. */
 void hp_deploy_renumber(hp_arena *arena, hp_graph *g, const hp_tensor *old, int n_old);
 
-/* Removes concatenations that need not be computed. Layers refer to each other by tensor; tensor numbers
- * stay. */
+/* Removes concatenations that need not be computed. Layers refer to each other by tensor; tensor ids do not
+ * change. */
 void hp_deploy_concats(hp_graph *g);
 
 /* Assigns every tensor its store and inserts quant and dequant layers between different stores. */

@@ -12,7 +12,8 @@ static int64_t stored_bytes(const hp_graph *g, int tensor) {
     return hp_tensor_elems(g, tensor) * bytes[g->tensor[tensor].store];
 }
 
-/* The input whose memory the output reuses, -1: none. Same rule as the lowering (plan/lower/lower_layers.c). */
+/* The input whose memory the output reuses; -1: none. Same rule as the lowering
+ * (plan/lower/lower_layers.c). */
 static int replaced_input(const hp_graph *g, int layer, const int32_t *last) {
     const hp_layer *l = &g->layer[layer];
     const bool elementwise = l->op == HP_ACT || l->op == HP_ADD || l->op == HP_BN || l->op == HP_SCALE;
@@ -35,7 +36,7 @@ int64_t hp_graph_live_bytes(const hp_graph *g) {
         if (live > most) most = live;
         for (int k = 0; k < layer->n_in; k++) {
             const int x = layer->in[k];
-            bool before = false; /* the same tensor twice counts once */
+            bool before = false; /* a tensor read twice counts once */
             for (int i = 0; i < k; i++) before |= layer->in[i] == x;
             if (last[x] == l && x != replaced && !before) live -= stored_bytes(g, x);
         }
@@ -52,9 +53,9 @@ typedef struct store_state {
     const hp_deploy_options *o;
     hp_store low;
     hp_graph *out;
-    hp_tensor *tensor; /* of the new graph, in order; the first n_tensor are g's */
+    hp_tensor *tensor; /* tensors of the new graph, in order; the first n_tensor are g's */
     int32_t n_tensor, room, layer_room;
-    int32_t *other; /* per tensor of g: its copy in the other store, -1: none */
+    int32_t *other; /* per tensor of g: its copy in the other store; -1: none */
 } store_state;
 
 static bool is_map(const hp_graph *g, int tensor) {
@@ -72,7 +73,7 @@ static bool kept_real(const store_state *s, const hp_layer *l) {
     return is_listed(s->o->float_layers, l->name);
 }
 
-/* Is it the input of a layer that runs as trained, on real numbers? */
+/* Does a layer that runs as in training, on real numbers, read it? */
 static bool read_as_trained(const store_state *s, int32_t tensor) {
     for (int l = s->g->tensor[tensor].producer + 1; l < s->g->n_layer; l++)
         for (int k = 0; k < s->g->layer[l].n_in; k++)
@@ -80,14 +81,14 @@ static bool read_as_trained(const store_state *s, int32_t tensor) {
     return false;
 }
 
-/* Matrix layers read low what they could store low, though others may want their output real. */
+/* Matrix layers read in the low store whatever can be stored low, even if other readers want real numbers. */
 static bool computes_low(const store_state *s, int layer) {
     static const bool may[HP_LAYER_OPS] = {
         [HP_CONV] = true,    [HP_CONVT] = true,  [HP_BN] = true,     [HP_ACT] = true,
         [HP_ADD] = true,     [HP_MUL] = true,    [HP_SCALE] = true,  [HP_MAXPOOL] = true,
         [HP_AVGPOOL] = true, [HP_CONCAT] = true, [HP_RESIZE] = true, [HP_PAD] = true,
     };
-    enum { RAW_CHANNELS = 4 }; /* of an image stored as bytes */
+    enum { RAW_CHANNELS = 4 }; /* channels of an image stored as bytes */
     const hp_layer *l = &s->g->layer[layer];
     if (s->low == HP_STORE_REAL || layer == s->g->n_layer - 1 || !is_map(s->g, l->out)) return false;
     if (l->op == HP_INPUT)
@@ -96,8 +97,8 @@ static bool computes_low(const store_state *s, int layer) {
     return may[l->op] && !kept_real(s, l);
 }
 
-/* A matrix layer that would read numbers only since what makes them runs as trained: it converts them, as all such layers but the
- * last do anyway (a GPT's head is a third of its products). */
+/* Does a matrix layer read real numbers only because the layer before it runs as in training? Such layers
+ * convert their input, as all of them but the last do anyway (a GPT's head has a third of the products). */
 static bool reads_trained(const store_state *s, int layer) {
     const hp_layer *l = &s->g->layer[layer];
     const int32_t from = s->g->tensor[l->in[0]].producer;
@@ -108,7 +109,7 @@ static bool reads_trained(const store_state *s, int layer) {
 static int required_store(const store_state *s, int layer, int k, bool low) {
     const hp_layer *l = &s->g->layer[layer];
     const bool matrix = l->op == HP_CONV || l->op == HP_CONVT;
-    const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* scales each input by itself */
+    const bool scales = l->op == HP_CONCAT && (l->n_param || l->act); /* scales each input separately */
     const bool either = matrix && k == 0 && !computes_low(s, layer) && !kept_real(s, l);
     if (matrix && k == 0 && (computes_low(s, layer) || reads_trained(s, layer))) return (int)s->low;
     if (l->op == HP_ADAPTPOOL || scales || either) return -1;
@@ -127,7 +128,7 @@ static void append_layer(store_state *s, hp_layer l) {
     s->out->layer[s->out->n_layer++] = l;
 }
 
-/* The tensor in the other store, converted once, before the first layer that reads it so. */
+/* Returns the tensor in the other store. It is converted once, before the first layer that reads it so. */
 static int32_t converted_tensor(store_state *s, int32_t tensor, hp_store to, int unit) {
     if (s->other[tensor] >= 0) return s->other[tensor];
     const hp_layer *from = &s->g->layer[s->g->tensor[tensor].producer];

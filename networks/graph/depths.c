@@ -1,7 +1,7 @@
-/* depths.c - where the map gets smaller. */
+/* depths.c - finds the units that shrink the map. */
 #include "networks/graph/depths.h"
 
-/* How often the map has been divided by four since the image. */
+/* Number of times that the map's pixels have been divided by four since the image. */
 static int quarters(const hp_graph *g, int tensor) {
     const double image = (double)g->image_h * g->image_w;
     double pixels = (double)g->tensor[tensor].h * g->tensor[tensor].w * 3.5; /* sizes are rounded */

@@ -1,4 +1,4 @@
-/* depths.h - how deep strips of the image may go: units whose end is worth trying. */
+/* depths.h - how deep strips of the image may extend: units at whose end stopping is worth trying. */
 #ifndef HP_DEPTHS_H
 #define HP_DEPTHS_H
 
@@ -6,9 +6,8 @@
 
 enum { HP_DEPTHS = 6 };
 
-/* Numbers of units as `deep=` takes them: 0, all; then, the deepest first, up to and with each unit that
- * makes the map smaller than all before it by a factor of four: what is put together after such a unit is
- * small. Returns how many. */
+/* Unit numbers for `deep=`: 0, all, and then, deepest first, every unit that shrinks the map by a factor of
+ * four below all before it. The map assembled after such a unit is small. Returns their number. */
 int hp_graph_depths(const hp_graph *g, int32_t depth[HP_DEPTHS]);
 
 #endif

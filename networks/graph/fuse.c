@@ -1,5 +1,5 @@
 /* fuse.c - fuses batch norm (+ add) (+ activation) and add (+ activation) into one layer each, so that both
- * interpreters see the tasks that are really executed. */
+ * interpreters see the tasks that actually run. */
 #include "networks/graph/fuse.h"
 
 #include "networks/graph/shape.h"
@@ -9,7 +9,7 @@
 typedef struct fuse_state {
     const hp_graph *g;
     hp_layer *layer; /* copies of g's layers; a host absorbs others */
-    int32_t *uses;   /* per tensor: how often it is read */
+    int32_t *uses;   /* per tensor: number of reads */
     int32_t *reader; /* per tensor: a layer that reads it */
     bool *absorbed;  /* per layer: fused into a host */
 } fuse_state;
@@ -22,7 +22,7 @@ static void count_uses(fuse_state *s) {
         }
 }
 
-/* The only reader of the layer's output if it is in the same unit and of this operator, else NULL. */
+/* The only reader of the layer's output, if it has this operator and is in the same unit; otherwise NULL. */
 static hp_layer *sole_reader(fuse_state *s, const hp_layer *host, int op) {
     if (s->uses[host->out] != 1) return NULL;
     hp_layer *r = &s->layer[s->reader[host->out]];
@@ -59,7 +59,7 @@ static void fuse_layer(fuse_state *s, int l) {
     if ((host->op == HP_BN || host->op == HP_ADD) && !hp_layer_has_act(host)) absorb_act(s, host);
 }
 
-/* Emits the remaining layers, renumbered; tensors in the order of their producers. */
+/* Emits the remaining layers, renumbered, with tensors in the order of their producers. */
 static void emit_layers(const fuse_state *s, hp_graph *out) {
     int32_t *tensor_id = s->uses; /* reused as: old tensor -> new tensor */
     for (int l = 0; l < s->g->n_layer; l++) {

@@ -69,10 +69,10 @@ int64_t hp_tensor_elems(const hp_graph *g, int tensor) {
     return (int64_t)t->h * t->w * t->c;
 }
 
-/* Every output element of a convolution needs one multiply-add per weight of its output channel: I/groups *
- * kh * kw, the weight's fan-in. A linear layer is the same with one output pixel. A transposed convolution
- * needs O/groups * kh * kw per input element. Attention multiplies a query with each key, and adds
- * up their values. */
+/* Multiply-adds. Every output element of a convolution needs one per weight of its output channel: I/groups *
+ * kh * kw, the fan-in. A linear layer is the same with one output pixel. A transposed convolution needs
+ * O/groups * kh * kw per input element. Attention multiplies each query with each key and sums their
+ * values. */
 int64_t hp_layer_macs(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     const hp_tensor *y = &g->tensor[l->out];
@@ -206,7 +206,8 @@ char *hp_graph_text(hp_arena *arena, const hp_graph *g) {
     return copy;
 }
 
-/* Of a row layer's weights, which are stored input by input: those of the inputs of the summands that the channels are of. */
+/* Elements of a row layer's weights, which are stored by input: those of the inputs of the summands that
+ * contain channels [lo, hi). */
 static hp_elements summed_elements(const hp_graph *g, const hp_layer *l, int32_t lo, int32_t hi) {
     const hp_param *p = &g->param[l->param[0]];
     const int width = g->tensor[l->out].c / hp_summands(l);
@@ -215,8 +216,8 @@ static hp_elements summed_elements(const hp_graph *g, const hp_layer *l, int32_t
     return (hp_elements){from * row, (to - from) * row};
 }
 
-/* A transposed convolution's weights are not contiguous per output channel, tables neither. Of attention's table a head
- * has a row. */
+/* Transposed convolutions and tables are not contiguous per output channel. Attention's table has a row per
+ * head. */
 hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32_t lo, int32_t hi) {
     const hp_param *p = &g->param[l->param[i]];
     const int32_t row = p->dim[0] > 0 ? (int32_t)(g->tensor[l->out].c / p->dim[0]) : 1;
@@ -226,7 +227,7 @@ hp_elements hp_param_elements(const hp_graph *g, const hp_layer *l, int i, int32
     return (hp_elements){from * elems, (to - from) * elems};
 }
 
-/* The summands of which these are the weights. */
+/* Output channels of the summands that these weights belong to. */
 static hp_extent summed_channels(const hp_graph *g, const hp_layer *l, int32_t first, int32_t end) {
     hp_extent e = {0, 0};
     for (int k = 0; k < hp_summands(l); k++) {

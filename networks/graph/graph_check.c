@@ -1,5 +1,5 @@
-/* graph_check.c - validation of a graph read from a file; see graph/graph_check.h. Ids must already be in range of the
- * arrays; layers and tensors are numbered alike, as graph/graph_json.c makes them. */
+/* graph_check.c - validates a graph read from a file; see graph/graph_check.h. Ids must already be within the
+ * arrays; layers and tensors have the same numbers, as graph/graph_json.c assigns them. */
 #include "networks/graph/graph_check.h"
 
 #include "networks/graph/acts.h"
@@ -99,7 +99,7 @@ static bool window_in_range(const hp_layer *l) {
            between(l->dil_h, 1, MOST_SIZE) && between(l->dil_w, 1, MOST_SIZE);
 }
 
-/* A product with a matrix, pixel by pixel: ranks can share it. */
+/* Is it a matrix product per pixel? Ranks can split it. */
 static bool one_pixel(const hp_layer *l) {
     return l->op == HP_CONV && l->kh == 1 && l->kw == 1 && l->stride_h == 1 && l->stride_w == 1 &&
            l->groups == 1;
@@ -110,7 +110,7 @@ static bool shares_in_range(const hp_layer *l) {
     return row || between(l->tp, 0, one_pixel(l) ? HP_TP_ROW : 0);
 }
 
-/* Coordinates times a scale stay whole numbers of a double. */
+/* Keeps the product of coordinates and scale within the integers that a double represents exactly. */
 static bool scales_in_range(const hp_layer *l) {
     const double least = 0x1p-24, most = 0x1p24;
     const bool none = l->scale_h == 0 && l->scale_w == 0;
@@ -226,7 +226,7 @@ static bool param_fits(const hp_param *p, const expected_shape *w) {
            isfinite(p->init_scale) && (w->fan_in ? p->fan_in == w->fan_in : p->fan_in >= 0);
 }
 
-/* Products of one pixel and its channels: their weights may be those of a linear layer, or tied to a table's. */
+/* Products with one pixel's channels: the weights may be those of a linear layer, or tied to a table. */
 static expected_shape expected_of(const hp_graph *g, const hp_layer *l, int i, const hp_param *p) {
     const bool flat = l->op == HP_CONV && i == 0 && p->n_dim == 2 && l->kh == 1 && l->kw == 1 &&
                       l->groups == 1 && l->tp != (int32_t)HP_TP_ROW;
@@ -265,7 +265,8 @@ static hp_status check_work(const hp_graph *g, int at, int64_t *total, hp_error 
     return HP_OK;
 }
 
-/* What a row layer of tensor parallelism puts out is summands (networks/graph/summands.h): sums add them up, and nothing else. */
+/* A row layer under tensor parallelism outputs summands (networks/graph/summands.h), which only sums may
+ * read. */
 static hp_status check_summands(const hp_graph *g, int at, hp_error *err) {
     const hp_layer *l = &g->layer[at];
     for (int k = 0; k < l->n_in; k++) {

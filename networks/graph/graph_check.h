@@ -1,4 +1,4 @@
-/* graph_check.h - validates a graph that comes from an untrusted file, so that the rest of the program can rely on
+/* graph_check.h - validates a graph from an untrusted file, so that the rest of the program can rely on
  * it. */
 #ifndef HP_GRAPH_CHECK_H
 #define HP_GRAPH_CHECK_H
@@ -6,7 +6,7 @@
 #include "networks/graph/graph.h"
 
 /* Checks that numbers are in range, layers follow what they read, names are unique, parameters have the
- * shapes their layers need, output shapes are those of hp_layer_shape, units have no gaps, and sizes add up
+ * shapes that their layers need, output shapes match hp_layer_shape, units have no gaps, and sizes add up
  * within 63 bits. For graphs as built or imported, not deployed. Errors: HP_EDATA naming the layer. */
 hp_status hp_graph_check(const hp_graph *g, hp_error *err);
 

@@ -1,12 +1,14 @@
-/* graph_gather.h - which element of its input each element of a gather is: rules that planner and kernels share, a GPU's too.
+/* graph_gather.h - maps each element of a gather's output to its input element: rules shared by the planner
+ * and all kernels, including the GPU's.
  *
- * Rows: the map, each pixel spread into kh x kw blocks, has kh * in_h rows; out_h rows of it are made, the first pad_h of which
- * come before the map. Where rows lie outside of it, `border` says which are taken instead. Columns alike.
- * Channels: pixel (py, px) of a block has channels (py * kw + px) * out_c + c of a sequence; its number i is channel
- * first + (i % groups) * step + (i / groups) * step_outer of the input.
+ * Rows: with each pixel spread into kh x kw blocks, the map has kh * in_h rows. The output has out_h rows,
+ * the first pad_h of which lie before the map. `border` determines the rows that replace those outside.
+ * Columns likewise. Channels: pixel (py, px) of a block has channels (py * kw + px) * out_c + c of a
+ * sequence. Number i of the sequence is input channel first + (i % groups) * step + (i / groups) *
+ * step_outer.
  *
- * DepthToSpace, pixel shuffle and channel shuffle (ONNX; Shi et al. 2016; Zhang et al. 2018), slices of channels, one channel
- * repeated (step 0), and edges that are reflected or continued are all of this kind. */
+ * Examples: DepthToSpace, pixel shuffle and channel shuffle (ONNX; Shi et al. 2016; Zhang et al. 2018),
+ * slices of channels, one repeated channel (step 0), and reflected or continued edges. */
 #ifndef HP_GRAPH_GATHER_H
 #define HP_GRAPH_GATHER_H
 
@@ -18,7 +20,7 @@
 #define HP_GATHER_RULE static inline
 #endif
 
-/* What lies outside of a map (numpy.pad: edge, reflect, symmetric). */
+/* Values outside a map (numpy.pad: edge, reflect, symmetric). */
 typedef enum hp_border {
     HP_BORDER_NONE,
     HP_BORDER_EDGE,
@@ -38,7 +40,8 @@ static inline hp_gathering hp_gathering_of(const hp_layer *l) {
     return g;
 }
 
-/* Row of the n that a row of the output is, which counts from the map's first one; of rows that hp_layer_shape allows. */
+/* Input row (0 .. n-1) of the output row `at`, counted from the map's first row; for rows that hp_layer_shape
+ * allows. */
 HP_GATHER_RULE int64_t hp_gather_row(int32_t border, int64_t at, int64_t n) {
     const int64_t shift = border == (int32_t)HP_BORDER_SYMMETRIC;
     if (border == (int32_t)HP_BORDER_EDGE) return at < 0 ? 0 : at < n ? at : n - 1;
@@ -50,14 +53,15 @@ HP_GATHER_RULE int64_t hp_gather_channel(const hp_gathering *g, int64_t i) {
     return g->first + i % g->groups * g->step + i / g->groups * g->step_outer;
 }
 
-/* Where rows lie: before the map, in it, behind it. */
+/* Position of rows: before the map, in it, behind it. */
 enum { HP_BEFORE_MAP, HP_IN_MAP, HP_BEHIND_MAP, HP_MAP_SIDES };
 
 typedef struct hp_gather_rows {
     int64_t lo, hi; /* lo .. hi - 1 */
 } hp_gather_rows;
 
-/* The other way round: the output's rows on that side for which hp_gather_row is `row` of the n, however many are made. */
+/* The inverse: the output rows on that side for which hp_gather_row returns `row`, for any number of output
+ * rows. */
 HP_GATHER_RULE hp_gather_rows hp_gather_readers(int32_t border, int64_t row, int64_t n, int side) {
     const int64_t shift = border == (int32_t)HP_BORDER_SYMMETRIC, far = INT32_MAX,
                   mirrored = side == HP_BEFORE_MAP ? -shift - row : 2 * (n - 1) + shift - row;

@@ -1,5 +1,5 @@
-/* graph_json.c - graphs as JSON: one object per layer in order, with its output's shape and its parameters; members
- * equal to 0 are omitted. Ids follow from the order. */
+/* graph_json.c - graphs as JSON: one object per layer in order, with its output's shape and its parameters;
+ * members equal to 0 are omitted. Ids follow from the order. */
 #include "networks/graph/graph_json.h"
 
 #include "networks/graph/acts.h"
@@ -62,7 +62,7 @@ static json_t *dims_of(const int32_t *dim, int n) {
     return array;
 }
 
-/* Where files have it otherwise than it is. */
+/* Writes how files store the parameter, if differently. */
 static void set_stored(json_t *o, const hp_stored *s) {
     if (!s->name && !s->n_dim) return;
     if (s->name) set_member(o, "file", json_string(s->name));
@@ -71,7 +71,7 @@ static void set_stored(json_t *o, const hp_stored *s) {
     if (s->turned) set_member(o, "file_turned", json_integer(1));
 }
 
-/* Of layers that are tied, the first has the parameter, the others name it. */
+/* A tied parameter is stored with the first of its layers; the others refer to it by name. */
 static json_t *param_object(const hp_param *p, bool tied) {
     json_t *o = json_object();
     set_member(o, tied ? "tied" : "name", json_string(p->name));
@@ -159,7 +159,7 @@ static hp_status read_whole(const reading *r, const json_t *value, const char *k
     return HP_OK;
 }
 
-/* An array of at most `most` integers. */
+/* Reads an array of at most `most` integers. */
 static hp_status read_wholes(const reading *r, const json_t *o, const char *key, int most, int32_t *out,
                              int *n) {
     const json_t *array = json_object_get(o, key);
@@ -169,7 +169,7 @@ static hp_status read_wholes(const reading *r, const json_t *o, const char *key,
     return HP_OK;
 }
 
-/* One of the names; `out` is its index. */
+/* Reads one of the names; `out` is its index. */
 static hp_status read_choice(const reading *r, const json_t *o, const char *key, const char *const *names,
                              int n, int32_t *out) {
     const char *text = "";

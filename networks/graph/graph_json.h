@@ -1,6 +1,7 @@
-/* graph_json.h - a network graph as JSON text, as plan.db stores a network that is not built in by name.
+/* graph_json.h - a network graph as JSON text. plan.db stores networks that are not built in by name in this
+ * form.
  *
- * For graphs as built or imported, not deployed. Text is untrusted: it is accepted only when every id is in
+ * For graphs as built or imported, not deployed. Text is untrusted: it is accepted only if every id is in
  * range, names are unique and every shape is the one that its layer infers. */
 #ifndef HP_GRAPH_JSON_H
 #define HP_GRAPH_JSON_H
@@ -9,7 +10,7 @@
 
 /* JSON text of a graph that is not deployed. Lives in `arena`. */
 const char *hp_graph_json(hp_arena *arena, const hp_graph *g);
-/* Fused like a built-in network. Errors: HP_EDATA naming the wrong member. */
+/* The result is fused like a built-in network. Errors: HP_EDATA naming the wrong member. */
 hp_status hp_graph_from_json(hp_arena *arena, const char *text, hp_graph **graph, hp_error *err);
 
 /* Reads a network from a file: ONNX, or the model.db of `hplan import`. image_h, image_w: 0 keeps the file's

@@ -1,5 +1,5 @@
-/* graph_resize.c - adapts a graph layer by layer to another image size: first the attributes that depend on the
- * size, then the shape. */
+/* graph_resize.c - adapts a graph to another image size, layer by layer: first the size-dependent attributes,
+ * then the shape. */
 #include "networks/graph/graph_resize.h"
 
 #include "networks/graph/shape.h"
@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The layer's output shape when its output size is left open. */
+/* The layer's output shape if its output size is unspecified. */
 static hp_status natural_shape(const hp_graph *g, const hp_layer *l, hp_tensor *out, hp_error *err) {
     hp_layer open = *l;
     open.out_h = open.out_w = 0;
     return hp_layer_shape(g, &open, g->tensor[l->out].c, out, err);
 }
 
-/* Windows that reached further beyond the end of the map than beyond its start keep doing so, by the same
+/* Windows that extend further beyond the map's end than beyond its start keep doing so, by the same
  * amount. */
 static hp_status resize_windows(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err) {
     const bool rows = l->out_h > 0, columns = l->out_w > 0;
@@ -45,7 +45,7 @@ static hp_status in_proportion(const hp_layer *l, int32_t was, int32_t is, int32
     return HP_OK;
 }
 
-/* By a scale that was given, as ONNX has it: of a float32's product, the whole part. */
+/* Applies the given scale as ONNX does: the integer part of a float32 product. */
 static hp_status by_scale(const hp_layer *l, int32_t is, double scale, int32_t *out, hp_error *err) {
     const double scaled = floor((double)((float)is * (float)scale));
     if (!(scaled >= 1 && scaled <= INT32_MAX))
@@ -64,7 +64,7 @@ static hp_status resize_resize(const hp_graph *old, hp_graph *g, hp_layer *l, hp
     return in_proportion(l, was->w, is->w, &l->out_w, err);
 }
 
-/* A pool over one axis keeps the other axis whole; other pools keep the number of outputs. */
+/* A pool over one axis keeps that axis whole; other pools keep their number of outputs. */
 static hp_status resize_pool(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err) {
     const hp_tensor *was = &old->tensor[l->in[0]], *is = &g->tensor[l->in[0]];
     (void)err;
@@ -90,7 +90,7 @@ static hp_status resize_linear(const hp_graph *old, hp_graph *g, hp_layer *l, hp
 
 typedef hp_status resize_rule(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err);
 
-/* Operators without a rule: the shape follows from the input's. */
+/* Without a rule, the shape follows from the input's. */
 static resize_rule *const rules[HP_LAYER_OPS] = {
     [HP_CONV] = resize_windows,    [HP_CONVT] = resize_windows, [HP_MAXPOOL] = resize_windows,
     [HP_AVGPOOL] = resize_windows, [HP_PAD] = resize_pad,       [HP_RESIZE] = resize_resize,

@@ -1,21 +1,21 @@
-/* layer.h - kinds of layers that several parts treat alike. */
+/* layer.h - classes of layers that several modules treat alike. */
 #ifndef HP_LAYER_H
 #define HP_LAYER_H
 
 #include "networks/graph/graph.h"
 
-/* Is it a product of its input with a matrix of weights? */
+/* Does the layer multiply its input with a matrix of weights? */
 static inline bool hp_layer_is_matrix(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR;
 }
 
-/* Is it one of matrices as they are: does no window run over a map? */
+/* Does it apply the matrix directly, without a window over a map? */
 static inline bool hp_layer_is_dense(const hp_graph *g, const hp_layer *l) {
     const hp_param_kind kind = hp_layer_is_matrix(l) ? g->param[l->param[0]].kind : HP_PARAM_BIAS;
     return kind == HP_PARAM_LINEAR_W || kind == HP_PARAM_TABLE;
 }
 
-/* A convolution of one pixel of tensor x: a product of every pixel's channels with a matrix. */
+/* A 1x1 convolution of tensor x: multiplies every pixel's channels with a matrix. */
 static inline hp_layer hp_pixel_layer(int32_t x) {
     return (hp_layer){.op = HP_CONV,
                       .n_in = 1,

@@ -1,4 +1,4 @@
-/* optimizer.c - the table of optimizer.h. */
+/* optimizer.c - the table of optimisers (optimizer.h). */
 #include "networks/graph/optimizer.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* precision.c - the precisions, and the stores of a network in training. */
+/* precision.c - the precisions, and how a network in training stores its tensors. */
 #include "networks/graph/precision.h"
 
 const char *const hp_prec_names[] = {"fp32", "tf32", "bf16", "fp16", "int8", "int8-dynamic", NULL};

@@ -1,13 +1,14 @@
-/* precision.h - the precisions a strategy may ask for (`prec=`), and a network as training in one of them
- * runs it.
+/* precision.h - the precisions of a strategy (`prec=`), and the network that training in one of them runs.
  *
- * Training in bf16 and fp16 stores every map, its gradient and what messages carry of them in 16 bits;
- * products are summed in float32. Parameters, sums of their gradients (which a library may give in 16 bits
- * for one micro-batch), the optimiser's state and the statistics of batch norm stay float32: the master
- * weights, of which matrix layers read a 16-bit copy that every step packs anew. In fp16 the loss is scaled
- * against underflow (exec/train/loss_scale.h). tf32 stores float32, and rounds the factors of matrix layers'
- * products to 10 bits of mantissa. Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018,
- * section 3; Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019. */
+ * Training in bf16 and fp16 stores every map, its gradient and messages of them in 16 bits; products are
+ * summed in float32. These stay float32: parameters, sums of their gradients (which a library may give in 16
+ * bits for one micro-batch), optimiser state and batch norm statistics. Matrix layers read a 16-bit copy of
+ * these master weights, which every step packs anew. In fp16, the loss is scaled against underflow
+ * (exec/train/loss_scale.h). tf32 stores float32 and rounds the factors of matrix products to 10 bits of
+ * mantissa.
+ *
+ * Source: Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3; Kalamkar et al., "A Study of
+ * BFLOAT16 for Deep Learning Training", 2019. */
 #ifndef HP_PRECISION_H
 #define HP_PRECISION_H
 
@@ -24,20 +25,19 @@ typedef enum hp_prec {
 } hp_prec;
 extern const char *const hp_prec_names[]; /* "fp32", "tf32", "bf16", "fp16", "int8", "int8-dynamic", NULL */
 
-/* How most maps are stored in inference (networks/graph/deploy.h) and all of them in training. */
+/* How inference stores most maps (networks/graph/deploy.h) and training all of them. */
 hp_store hp_prec_store(int32_t prec);
 
-/* g for training in `prec`: its layers and parameters shared, the tensors' stores its own. Lives in `arena`.
- * What cannot be trained in is refused by hp_prec_allowed. By plain gradient descent, unless the caller sets
- * `optimizer` and `clips`. */
+/* Returns g for training in `prec`. Shares layers and parameters; the tensors' stores are its own. Lives in
+ * `arena`. hp_prec_allowed rejects precisions that cannot be trained in. Uses plain gradient descent unless
+ * the caller sets `optimizer` and `clips`. */
 hp_graph *hp_graph_train_in(hp_arena *arena, const hp_graph *g, int32_t prec);
 
-/* Must gradients be scaled, and a step be skipped where one has overflowed? */
+/* Must gradients be scaled, and a step skipped if one overflowed? */
 bool hp_graph_scales_loss(const hp_graph *g);
 
-/* Does the optimiser need the step's metric? Where the loss is a mean over pixels, of which some may be
- * ignored, their number; where gradients may have overflowed, whether they did, on any rank; where they are
- * clipped, the norm of all of them. */
+/* Does the optimiser need the step's metric? It needs the number of pixels if some may be ignored in the mean
+ * loss, whether any rank's gradients overflowed, or the global norm for clipping. */
 bool hp_graph_metric_first(const hp_graph *g);
 
 #endif

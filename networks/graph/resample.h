@@ -1,5 +1,6 @@
-/* resample.h - which input pixels a resized map reads, and how much of each: coordinates as ONNX Resize defines them, so
- * that the planner's boxes and every kernel agree on each pixel. Coordinates beyond the map read the nearest pixel. */
+/* resample.h - which input pixels a resized map reads, and with which weights. Coordinates follow ONNX
+ * Resize, so that the planner's boxes and every kernel agree on each pixel. Coordinates beyond the map read
+ * the nearest pixel. */
 #ifndef HP_RESAMPLE_H
 #define HP_RESAMPLE_H
 
@@ -7,20 +8,20 @@
 
 #include <math.h>
 
-/* How one axis of `out` items is made from one of `in` items. */
+/* How `out` items along one axis are computed from `in` items. */
 typedef struct hp_resampling {
     int32_t interpolation, corners, inside, in, out; /* as in hp_layer */
     double cubic, scale;
 } hp_resampling;
 
-/* Items lo .. hi are read. Of nearest and linear, output = (1 - weight) * input[lo] + weight * input[hi]; a single pixel is
- * hi = lo, weight = 0. */
+/* Input items lo .. hi. Nearest and linear: output = (1 - weight) * input[lo] + weight * input[hi]; a single
+ * pixel has hi = lo, weight = 0. */
 typedef struct hp_resample {
     int32_t lo, hi;
     double weight;
 } hp_resample;
 
-/* Output = the sum of share[k] * input[at[k]], k < n; of cubic, some may be the same item. */
+/* Output = the sum of share[k] * input[at[k]], k < n; with cubic, some items may coincide. */
 typedef struct hp_taps {
     int32_t n, at[4];
     double share[4];
@@ -38,7 +39,7 @@ static inline hp_resampling hp_resampling_of(const hp_layer *l, bool rows, int32
 #define HP_RESAMPLE static inline
 #endif
 
-/* A coordinate: the whole pixel at or before it, and what is left; a fraction where it follows from sizes. */
+/* A coordinate: the whole pixel at or before it, and the remainder; a fraction if it follows from sizes. */
 typedef struct hp_coordinate {
     int64_t below;
     double part;    /* 0 <= part < 1 */
@@ -73,7 +74,7 @@ HP_RESAMPLE int32_t hp_pixel_inside(const hp_resampling *r, int64_t i) {
     return (int32_t)(i < 0 ? 0 : i >= r->in ? r->in - 1 : i);
 }
 
-/* Of output item i; lo and hi are monotonic in i. */
+/* Input of output item i; lo and hi are monotonic in i. */
 HP_RESAMPLE hp_resample hp_resample_at(const hp_resampling *r, int64_t i) {
     const hp_coordinate c = hp_coordinate_at(r, i);
     hp_resample s = {0, 0, 0};
@@ -90,7 +91,7 @@ HP_RESAMPLE hp_resample hp_resample_at(const hp_resampling *r, int64_t i) {
     return s;
 }
 
-/* Keys 1981, equation (6), of a distance d >= 0 below 2; a is -1/2 there. */
+/* Keys 1981, equation (6), for a distance 0 <= d < 2; there, a is -1/2. */
 HP_RESAMPLE double hp_keys(double a, double d) {
     if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
     return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;

@@ -1,5 +1,5 @@
-/* shape.c - output shapes; windows are counted as in torch.nn (Conv2d, ConvTranspose2d, MaxPool2d, AvgPool2d,
- * ceil mode included), unless the layer gives their number. */
+/* shape.c - output shapes. Windows are counted as in torch.nn (Conv2d, ConvTranspose2d, MaxPool2d, AvgPool2d,
+ * including ceil mode), unless the layer gives their number. */
 #include "networks/graph/shape.h"
 
 #include "networks/graph/graph_gather.h"
@@ -137,7 +137,7 @@ static hp_status same_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_
     return HP_OK;
 }
 
-/* The second factor is as large as the first, or one vector for all its pixels. */
+/* The second factor has the size of the first, or is one vector for all pixels. */
 static hp_status mul_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[0]], *factor = &g->tensor[l->in[1]];
     if (factor->h != 1 || factor->w != 1 || factor->c != x->c) return same_shape(g, l, out_c, out, err);
@@ -145,7 +145,8 @@ static hp_status mul_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_t
     return HP_OK;
 }
 
-/* Heads divide the channels; keys and values are of the same pixels, and of the queries' where these are told apart. */
+/* The number of heads divides the channels. Keys and values have the same pixels, and those of the queries
+ * where the layer distinguishes pixels. */
 static hp_status attention_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
                                  hp_error *err) {
     const hp_tensor *q = &g->tensor[l->in[0]], *k = &g->tensor[l->in[1]], *v = &g->tensor[l->in[2]];
@@ -199,20 +200,20 @@ static hp_status merge_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
     return HP_OK;
 }
 
-/* Does the border reach from the map of n rows over those before and after it? */
+/* Does the border rule cover `before` and `after` rows outside a map of n rows? */
 static bool border_reaches(hp_border border, int64_t n, int64_t before, int64_t after) {
     const int64_t most[HP_BORDERS] = {0, INT32_MAX, n - 1, n};
     return before >= 0 && after >= 0 && before <= most[border] && after <= most[border];
 }
 
-/* The steps stay within the channels: both at their ends. */
+/* Are all channels in range? The first and last step suffice. */
 static bool channels_within(const hp_layer *l, int64_t channels) {
     const int64_t block = (int64_t)l->kh * l->kw;
     if (l->kh < 1 || l->kw < 1 || l->out_c < 1 || l->groups < 1 || block > INT32_MAX) return false;
     const int64_t n = block * l->out_c;
     const double last =
         (double)l->first + (double)(l->groups - 1) * l->step +
-        (double)(n / l->groups - 1) * l->step_outer; /* exact up to 2^53, beyond all channels */
+        (double)(n / l->groups - 1) * l->step_outer; /* exact up to 2^53, more than any channel count */
     return n % l->groups == 0 && last < (double)channels;
 }
 
@@ -252,7 +253,7 @@ static hp_status input_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
     return HP_OK;
 }
 
-/* As many channels as a block has; of a layer that no ranks share there is one block. */
+/* The output has the channels of one block; a layer that no ranks split has one block. */
 static hp_status sum_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     *out = g->tensor[l->in[0]];
     if (out_c < 1 || (int64_t)out_c * hp_summands(l) != out->c)

@@ -5,12 +5,12 @@
 
 /* --- marking --- */
 
-/* Does the layer make each channel of its output from the same channel of its inputs? */
+/* Does each output channel depend only on the same channel of the inputs? */
 static bool keeps_channels(const hp_layer *l) {
     return l->op == HP_ACT || l->op == HP_DROPOUT || (l->op == HP_MUL && l->n_in == 2);
 }
 
-/* Channels of queries, keys and values are split by heads. */
+/* Channels of queries, keys and values are split by head. */
 static void mark_heads(hp_graph *g, const hp_layer *l) {
     for (int k = 0; k < l->n_in; k++) {
         hp_tensor *x = &g->tensor[l->in[k]];

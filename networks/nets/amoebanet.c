@@ -1,5 +1,5 @@
 /* amoebanet.c - AmoebaNet-D(L, F) (Real et al., AAAI 2019) with the genotype and widths of torchgpipe's
- * benchmark, as MPI4DL implements it: the genotype's 3x3 max pooling is an average, and factorised reduction
+ * benchmark, as MPI4DL implements it. The genotype's 3x3 max pooling is an average, and factorised reduction
  * halves both of its paths without a shift. The 2x2 max pooling uses ceil mode, so that every image size
  * works.
  *
@@ -103,7 +103,7 @@ static int apply(cell *c, const gene *genes, int k) {
     return genes[k].op(c, genes[k].state, hp_arena_printf(c->b->arena, "operations.%d", k), stride);
 }
 
-/* A pooling is built before its partner, so that the partner's last norm can be fused with the addition. */
+/* Builds a pooling before its partner, so that the partner's last norm can be fused with the addition. */
 static int pair(cell *c, const gene *genes, int k) {
     const int early = is_convolution(&genes[k]) && !is_convolution(&genes[k + 1]) ? k + 1 : k;
     const int first = apply(c, genes, early), second = apply(c, genes, 2 * k + 1 - early);

@@ -1,8 +1,10 @@
-/* attention_unet.c - U-Net with additive attention gates (Oktay et al., MIDL 2018, equations 1 and 2) in its common form for images:
- * what a level's skip holds is weighted, pixel by pixel, by what the level below found. Levels of F, 2 F, ... 16 F filters, each
- * two convolutions with batch norm; up-sampling to the nearest pixel, then a convolution; the gate has half as many channels as
- * its skip, and is as large as it, which the paper's is not. Names are those of LeeJunHyun/Image_Segmentation, whose AttU_Net it
- * is; ends in logits per pixel. */
+/* attention_unet.c - U-Net with additive attention gates (Oktay et al., MIDL 2018, equations 1 and 2) in its
+ * common form for images: the features of the level below weight each level's skip, pixel by pixel.
+ *
+ * Levels have F, 2 F, ... 16 F filters, each two convolutions with batch norm. Up-sampling takes the nearest
+ * pixel, then convolves. The gate has half as many channels as its skip and the same size, which differs from
+ * the paper. Names are those of LeeJunHyun/Image_Segmentation, whose AttU_Net it is. Ends in logits per
+ * pixel. */
 #include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
@@ -13,7 +15,7 @@ static int conv_bn(hp_builder *b, int x, const char *const names[2], int out_c, 
     return hp_build_bn(b, x, names[1]);
 }
 
-/* A unit ends between the two, as in unet.c. */
+/* A unit ends between the two convolutions, as in unet.c. */
 static int double_conv(hp_builder *b, int x, int out_c) {
     static const char *const first[2] = {"0", "1"}, *const second[2] = {"3", "4"};
     x = hp_build_act(b, conv_bn(b, x, first, out_c, 3), "2", HP_ACT_RELU);

@@ -136,7 +136,7 @@ int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh
     return append_conv(b, l, name, out_c, false);
 }
 
-/* torch takes a weight's fan-in from its second dimension, which holds the outputs of a group here. */
+/* torch takes a weight's fan-in from its second dimension, here the outputs of a group. */
 static int append_convt(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
     const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c, outs = out_c / l.groups;
     const int64_t fan_in = (int64_t)outs * l.kh * l.kw;

@@ -28,7 +28,7 @@ static int append_sum(hp_builder *b, int y, const char *name, int out_c) {
                            hp_arena_printf(b->arena, "%s.sum", name), out_c);
 }
 
-/* Weights (I, O), so that what belongs to some inputs lies together; files have (O, I). */
+/* Stores weights as (I, O), so that the weights of some inputs are contiguous; files have (O, I). */
 int hp_build_row(hp_builder *b, int x, const char *name, int out_c, bool bias) {
     int y = hp_build_project(b, x, name, out_c, false);
     if (b->status != HP_OK) return 0;

@@ -1,5 +1,6 @@
-/* cifar.c - the CIFAR-style residual networks at any depth and image size (He et al. 2016; as in MPI4DL): no
- * stem pooling, three stages, every convolution with bias, and one 8x8 average pooling before the last layer.
+/* cifar.c - CIFAR-style residual networks of any depth and image size (He et al. 2016; as in MPI4DL): no stem
+ * pooling, three stages, every convolution with bias, and one 8x8 average pooling before the last layer.
+ *
  * v1: depth 6n+2, blocks of two 3x3 convolutions. v2: depth 9n+2, pre-activation blocks with kernels 3-3-1,
  * or 1-3-1 as in the Keras example that MPI4DL follows. Ends in logits. */
 #include "networks/nets/net_act.h"

@@ -1,19 +1,19 @@
-/* convnext.c - ConvNeXt (Liu et al., CVPR 2022) as torchvision builds it (torchvision.models.convnext), without stochastic depth: a
- * depthwise 7 x 7 convolution, a norm of every pixel's channels, a perceptron, and a trained factor per channel, which is a
- * depthwise convolution of one pixel here. */
+/* convnext.c - ConvNeXt (Liu et al., CVPR 2022) as torchvision builds it (torchvision.models.convnext),
+ * without stochastic depth. A block is a depthwise 7 x 7 convolution, a norm of every pixel's channels, a
+ * perceptron and a trained factor per channel, which is a depthwise 1x1 convolution here. */
 #include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 
 enum { STAGES = 4, PATCH = 4, WIDER = 4 };
 static const double std = 0.02, layer_scale = 1e-6, eps = 1e-6;
 
-/* Weights are normal, biases 0; torchvision cuts what is beyond two off, a hundred deviations away. */
+/* Weights are normal, biases 0. torchvision truncates at two, which is a hundred deviations away. */
 static int drawn(hp_builder *b, int x) {
     hp_build_init(b, 0, HP_INIT_NORMAL, std);
     return x;
 }
 
-/* Files have the factors as (C, 1, 1). */
+/* Files store the factors as (C, 1, 1). */
 static int scaled(hp_builder *b, int x) {
     const int c = b->g->tensor[x].c;
     const int y = hp_build_conv(b, x, "layer_scale", c, (hp_window){.k = 1, .groups = c});

@@ -1,6 +1,7 @@
-/* gpt.c - GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020, table 2.1): ids, learned places, pre-norm blocks with
- * causal attention, a head that is tied to the table of ids. Names and layout of weights as in GPT-2's files, whose
- * matrices are (I, O); initial weights as there too, products before a sum scaled by 1 / sqrt(2 layers). Without dropout. */
+/* gpt.c - GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020, table 2.1): ids, learned positions,
+ * pre-norm blocks with causal attention, and a head tied to the table of ids. Names and layout of weights are
+ * those of GPT-2's files, whose matrices are (I, O). So are the initial weights: products before a sum are
+ * scaled by 1 / sqrt(2 layers). Without dropout. */
 #include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 #include "networks/nets/net_tokens.h"

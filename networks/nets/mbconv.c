@@ -1,5 +1,5 @@
-/* mbconv.c - inverted residuals (Sandler and others 2018) with squeeze and excitation (Hu and others 2018), as
- * torchvision.models.mobilenetv3 and torchvision.models.efficientnet build them. */
+/* mbconv.c - inverted residuals (Sandler and others 2018) with squeeze and excitation (Hu and others 2018),
+ * as torchvision.models.mobilenetv3 and torchvision.models.efficientnet build them. */
 #include "networks/nets/mbconv.h"
 
 int hp_build_conv_norm(hp_builder *b, int x, const char *name, int out_c, hp_window w, hp_act act) {

@@ -1,5 +1,5 @@
-/* mobilenetv3.c - MobileNetV3, large and small, at width 1.0 as torchvision builds it (Howard et al., ICCV 2019, tables 1
- * and 2; torchvision.models.mobilenetv3). */
+/* mobilenetv3.c - MobileNetV3, large and small, at width 1.0 as torchvision builds it (Howard et al., ICCV
+ * 2019, tables 1 and 2; torchvision.models.mobilenetv3). */
 #include "networks/nets/mbconv.h"
 #include "networks/nets/nets.h"
 
@@ -24,7 +24,7 @@ static const bneck_row small[] = {
     {5, 576, 96, true, true, 1}, {5, 576, 96, true, true, 1},
 };
 
-/* To the nearest multiple of 8, and never below nine tenths. */
+/* Rounds to the nearest multiple of 8, but never below nine tenths. */
 static int divisible(int channels) {
     const int near = (channels + 4) / 8 * 8, least = near < 8 ? 8 : near;
     return 10 * least < 9 * channels ? least + 8 : least;

@@ -1,4 +1,5 @@
-/* net_act.h - builds activations: not in builder.h, which many files include that name none (networks/graph/acts.h). */
+/* net_act.h - builds activations. Separate from builder.h, because many files include that without naming one
+ * (networks/graph/acts.h). */
 #ifndef HP_NET_ACT_H
 #define HP_NET_ACT_H
 

@@ -84,7 +84,7 @@ static hp_status parse_unet(const char *net, const char *rest, hp_net_args *args
     return parse_end(net, rest, "NAME or NAME:F, for example unet:32", err);
 }
 
-/* Numbers with commas between them. */
+/* Numbers separated by commas. */
 typedef struct number {
     const char *what;
     int high, *value;
@@ -213,7 +213,7 @@ static const hp_net_row rows[] = {
     "gpt:L,C,H,S,V, "                                                                                        \
     "resnet-v1-N (N = 6n+2), resnet-v2-N (N = 9n+2)"
 
-/* Networks that the command line's documentation names but this version does not have. */
+/* Networks that the command line's documentation names but that this version lacks. */
 static const char *const planned[] = {"moe-gpt", "dlrm"};
 
 /* Does `net` start with `name`, alone or before a colon? */
@@ -234,7 +234,7 @@ const hp_net_row *hp_net_find(const char *net) {
     return NULL;
 }
 
-/* What stands after the colon stays: "Unet:8" is unet:8. */
+/* Keeps what follows the colon in the suggestion: "Unet:8" becomes unet:8. */
 static hp_status unknown_net(const char *net, hp_error *err) {
     enum { N = sizeof rows / sizeof rows[0] };
     const char *names[N], *rest = net + strcspn(net, ":");

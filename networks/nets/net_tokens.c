@@ -1,7 +1,8 @@
-/* net_tokens.c - see net_tokens.h. Queries, keys and values are three layers, so that slices of their channels are heads. */
+/* net_tokens.c - see net_tokens.h. Queries, keys and values are three layers, so that slices of their
+ * channels are heads. */
 #include "networks/nets/net_tokens.h"
 
-/* Part `k` of `n`, one below the other. */
+/* The file stores `n` such parameters one below the other; this is number `k`. */
 static void store(hp_builder *b, int i, const char *name, int k, int n, bool turned) {
     hp_param *p = hp_build_param(b, i);
     if (!p) return;

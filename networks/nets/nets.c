@@ -28,8 +28,8 @@ static hp_status write_graph(hp_arena *arena, const request *r, int h, int w, in
     return HP_OK;
 }
 
-/* Smallest square image that the network accepts, 0: none. Windows treat height and width alike, so it is
- * also the minimum of either side. */
+/* Side of the smallest square image that the network accepts; 0: none. Windows treat height and width alike,
+ * so it is also the minimum of either side. */
 static int smallest_side(const request *r) {
     int side = 0;
     hp_status status = HP_EPLAN;

@@ -4,17 +4,17 @@
 
 #include "networks/nets/builder.h"
 
-/* Arguments encoded in a name; each writer reads its own. */
+/* Arguments encoded in a name; each writer reads those it needs. */
 typedef struct hp_net_args {
-    int depth;           /* residual networks: layers with weights */
+    int depth;           /* residual networks: number of layers with weights */
     int layers, filters; /* amoebanetd:L,F; unet:F; mobilenetv3: blocks */
     bool narrow_first;   /* resnet-v2: kernels 1-3-1 instead of 3-3-1 */
-    /* transformers: layers (swin: of the third stage), channels (of the first stage), heads (of the first stage), channels
-     * of the hidden layer of a block's perceptron, pixels of a patch; gpt: tokens, ids */
+    /* transformers: layers (swin: in the third stage), channels (in the first stage), heads (in the first
+     * stage), channels of a block's hidden perceptron layer, pixels per patch; gpt: tokens, ids */
     int hidden, heads, mlp, patch, seq, vocab;
 } hp_net_args;
 
-/* Writes one network of the family into a builder that was just started. */
+/* Writes a network of the family into a freshly started builder. */
 typedef void hp_net_writer(hp_builder *b, const hp_net_args *a);
 
 hp_net_writer hp_net_write_cnn;
@@ -32,7 +32,7 @@ hp_net_writer hp_net_write_attention_unet;
 hp_net_writer hp_net_write_convnext; /* layers of the third stage, channels of the first */
 hp_net_writer hp_net_write_vit;
 hp_net_writer hp_net_write_swin;
-hp_net_writer hp_net_write_gpt; /* seq > 0: the image is (seq, 1, 1), ids; the classes are these */
+hp_net_writer hp_net_write_gpt; /* seq > 0: the image is (seq, 1, 1) ids; the classes are the ids */
 
 /* --- net_names.c: finding a name's row and arguments --- */
 
@@ -45,10 +45,10 @@ typedef struct hp_net_row {
     hp_status (*parse)(const char *net, const char *rest, hp_net_args *args, hp_error *err);
 } hp_net_row;
 
-/* NULL: no network of that name. */
+/* NULL if no network has that name. */
 const hp_net_row *hp_net_find(const char *net);
-/* The row of a name, and its arguments. Errors: HP_EUSAGE; HP_EUNAVAIL: documented, but not in this
- * version. */
+/* Looks up the row of a name and parses its arguments. Errors: HP_EUSAGE; HP_EUNAVAIL: documented, but not in
+ * this version. */
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err);
 
 #endif

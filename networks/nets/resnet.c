@@ -27,8 +27,8 @@ static int downsample(hp_builder *b, int x, int out_c, int stride) {
     return hp_build_bn(b, x, "downsample.1");
 }
 
-/* The shortcut is written after the convolutions, so that x and not its projection stays alive meanwhile, and
- * before the last norm, which will be fused with the addition. */
+/* The shortcut is written after the convolutions, so that x, rather than its projection, stays alive
+ * meanwhile. It comes before the last norm, which is fused with the addition. */
 static int block(hp_builder *b, int x, bool bottleneck, int width, int stride) {
     const int out_c = bottleneck ? 4 * width : width;
     const char *last_bn = bottleneck ? "bn3" : "bn2";

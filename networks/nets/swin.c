@@ -1,7 +1,9 @@
-/* swin.c - Swin transformers as torchvision builds them (Liu et al., ICCV 2021; torchvision.models.
- * swin_transformer): windows of 7 x 7 pixels, every other block's shifted by 3; between the four stages 2 x 2 pixels
- * become one. Where the map's side is no multiple of 7 the last windows are smaller, where torchvision pads them with
- * zeros that are attended to: the same at its own sizes. Without stochastic depth. */
+/* swin.c - Swin transformers as torchvision builds them (Liu et al., ICCV 2021;
+ * torchvision.models.swin_transformer): windows of 7 x 7 pixels, shifted by 3 in every other block; between
+ * the four stages, 2 x 2 pixels become one.
+ *
+ * If the map's side is not a multiple of 7, the last windows are smaller. torchvision instead pads them with
+ * zeros that are attended to; at its own sizes, both agree. Without stochastic depth. */
 #include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 #include "networks/nets/net_tokens.h"
@@ -9,7 +11,7 @@
 enum { PATCH = 4, WINDOW = 7, STAGES = 4, WIDER = 4 };
 static const double std = 0.02;
 
-/* No shift where a window holds the whole map. */
+/* No shift if a window covers the whole map. */
 static hp_heads windows(const hp_tensor *t, int heads, bool shifted) {
     return (hp_heads){.heads = heads,
                       .window_h = WINDOW,

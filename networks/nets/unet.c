@@ -1,5 +1,5 @@
 /* unet.c - U-Net (Ronneberger, Fischer, Brox, MICCAI 2015) in today's common form: padded convolutions with
- * batch norm, up-sampling by transposed convolutions, padded to the skip's size where an odd map was halved.
+ * batch norm; up-sampling by transposed convolutions, padded to the skip's size if an odd map was halved.
  * Names are those of milesial/Pytorch-UNet, so that its state dicts can be loaded. Ends in logits per
  * pixel. */
 #include "networks/nets/net_act.h"
@@ -12,7 +12,7 @@ static int conv_bn_relu(hp_builder *b, int x, const char *const names[3], int ou
     return hp_build_act(b, hp_build_bn(b, x, names[1]), names[2], HP_ACT_RELU);
 }
 
-/* A unit ends between the two convolutions so that stages can balance: the outer levels are most of the
+/* A unit ends between the two convolutions so that stages can balance: the outer levels do most of the
  * work. */
 static int double_conv(hp_builder *b, int x, int out_c) {
     static const char *const first[3] = {"0", "1", "2"}, *const second[3] = {"3", "4", "5"};

@@ -16,7 +16,7 @@ static const char *numbered(hp_builder *b, int number) {
     return hp_arena_printf(b->arena, "%d", number);
 }
 
-/* A unit is a convolution with its ReLU, and the pooling after the last of a group. */
+/* A unit is a convolution with its ReLU; the last one of a group includes the pooling. */
 static int features(hp_builder *b, int depth) {
     int x = 0, n = 0;
     hp_build_scope(b, "features.");

@@ -1,6 +1,7 @@
-/* vit.c - vision transformers as torchvision builds them (Dosovitskiy et al., ICLR 2021; torchvision.models.
- * vision_transformer): patches by a convolution, a class token, learned places, pre-norm blocks, the class token's
- * features to the classes. Any image whose sides are multiples of the patch. Without dropout, torchvision's default. */
+/* vit.c - vision transformers as torchvision builds them (Dosovitskiy et al., ICLR 2021;
+ * torchvision.models.vision_transformer): patches by a convolution, a class token, learned positions,
+ * pre-norm blocks, and a head on the class token's features. The image's sides must be multiples of the
+ * patch. Without dropout, torchvision's default. */
 #include "networks/nets/net_act.h"
 #include "networks/nets/nets.h"
 #include "networks/nets/net_tokens.h"
@@ -21,7 +22,7 @@ static int patches(hp_builder *b, const hp_net_args *a) {
     return x;
 }
 
-/* Files have (1, tokens, C). */
+/* Files store (1, tokens, C). */
 static int tokens(hp_builder *b, int x) {
     x = hp_build_classtoken(b, x, "class_token");
     hp_tokens_stored_flat(b, 0);
@@ -34,7 +35,7 @@ static int tokens(hp_builder *b, int x) {
 
 static int attend(hp_builder *b, int x, const hp_net_args *a) {
     const int c = a->hidden;
-    const double xavier = sqrt(6.0 / (4.0 * c)); /* of (3C, C) at once */
+    const double xavier = sqrt(6.0 / (4.0 * c)); /* torchvision initialises (3C, C) as one matrix */
     const int y = hp_tokens_attend(b, x, (hp_tokens){.qkv = "in_proj_", .out = "out_proj", .joined = true},
                                    (hp_heads){.heads = a->heads}, HP_INIT_UNIFORM, xavier);
     hp_build_init(b, 0, HP_INIT_TORCH_DEFAULT, 0);

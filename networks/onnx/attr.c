@@ -1,4 +1,4 @@
-/* attr.c - a node's attributes: known, of the right type and in range. */
+/* attr.c - checks that a node's attributes are known, of the right type and in range. */
 #include "networks/onnx/onnx_inside.h"
 
 #include <inttypes.h>

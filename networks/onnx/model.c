@@ -1,5 +1,5 @@
-/* model.c - networks from files: ONNX models, and the databases `hplan import` makes of them, which hold the
- * model without its weights. */
+/* model.c - networks from files: ONNX models, and the databases that `hplan import` makes of them, which hold
+ * the model without its weights. */
 #include "networks/onnx/model.h"
 
 #include "base/input.h"

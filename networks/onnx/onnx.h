@@ -1,9 +1,9 @@
 /* onnx.h - reads ONNX models (opsets 7 to 24 of the operators in onnx/onnx_ops.def) as network graphs.
  *
- * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N); N is free, H and W are given by the
- * caller where the model leaves them open. Its first output is the network's. Layers are named after nodes
- * (or their outputs), parameters after initializers. Affine layers next to a matrix product are folded into
- * it, and hard swish written as four nodes becomes one activation. Files are untrusted. */
+ * The model has one image, (N, C, H, W), also (N, C, L), (N, C) or (N). N is free; the caller gives H and W
+ * if the model leaves them open. Its first output is the network's. Layers are named after nodes (or their
+ * outputs), parameters after initializers. Affine layers next to a matrix product are folded into it, and
+ * hard swish written as four nodes becomes one activation. Files are untrusted. */
 #ifndef HP_ONNX_H
 #define HP_ONNX_H
 
@@ -25,9 +25,9 @@ typedef struct hp_onnx_qparam {
     int32_t zero;
 } hp_onnx_qparam;
 
-/* How ONNX lays out the input or the output: its dimensions, and hplan's axes (HP_AXIS_N … of networks/graph/graph.h)
- * in the order of memory, outermost first. If `quantised`, ONNX's output is the integers round(real / scale)
- * + zero within low .. high, n_scale = 1 or one per channel. */
+/* How ONNX lays out the input or output: its dimensions, and hplan's axes (HP_AXIS_N … of
+ * networks/graph/graph.h) in memory order, outermost first. If `quantised`, ONNX's output is the integers
+ * round(real / scale) + zero within low .. high; n_scale is 1 or the number of channels. */
 typedef struct hp_onnx_layout {
     int32_t n_dim, order[4];
     int64_t dim[8];
@@ -37,19 +37,19 @@ typedef struct hp_onnx_layout {
 
 typedef struct hp_onnx_model {
     hp_graph *graph;      /* unfused; net = "onnx:<file>" */
-    hp_onnx_param *param; /* per graph parameter; NULL when weights were not requested */
+    hp_onnx_param *param; /* per graph parameter; NULL if weights were not requested */
     hp_onnx_qparam *qparam;
     int32_t n_qparam;
     hp_onnx_layout input, output;
     const char *input_name, *output_name;
-    int32_t declared_h, declared_w; /* of the image; 0: left open */
+    int32_t declared_h, declared_w; /* image size in the model; 0: left open */
     int64_t opset, n_node;
-    int32_t n_output; /* of the model; the first is the network's */
+    int32_t n_output; /* outputs of the model; the first is the network's */
 } hp_onnx_model;
 
-/* image_h, image_w: 0 keeps the model's size. weights: read parameters too. The result lives in `arena`.
+/* image_h, image_w: 0 keeps the model's size. weights: also read parameters. The result lives in `arena`.
  * Errors: HP_EDATA with the file, the node and the fix; HP_EPLAN for an image too small for the network;
- * HP_EUSAGE when the model leaves the image's size open and none is given. */
+ * HP_EUSAGE if neither the model nor the caller gives the image size. */
 hp_status hp_onnx_read(hp_arena *arena, const char *path, int image_h, int image_w, bool weights,
                        hp_onnx_model *model, hp_error *err);
 /* The same from memory. `structure`: large constants may be missing (onnx_strip); then there are no

@@ -58,7 +58,7 @@ static size_t budget_of(size_t file_bytes) {
 
 hp_status onnx_file_parse(hp_arena *arena, const char *file, const void *data, size_t size,
                           Onnx__ModelProto **model, hp_error *err) {
-    enum { IR_VERSION = 1 << 3 }; /* the tag that models begin with: field 1, a number */
+    enum { IR_VERSION = 1 << 3 }; /* the tag at the start of every model: field 1, a number */
     const char *why = NULL;
     if (size > SIZE_MAX / 4 || !onnx_scan(&onnx__model_proto__descriptor, data, size, &why)) {
         const bool begun = size > 0 && *(const unsigned char *)data == IR_VERSION;

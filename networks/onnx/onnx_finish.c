@@ -1,5 +1,5 @@
-/* onnx_finish.c - the final form of the graph: only layers that the output needs, tensors and parameters in the
- * order of layers, and units between which a pipeline may cut. */
+/* onnx_finish.c - the final form of the graph: only layers that the output needs, tensors and parameters in
+ * layer order, and units between which a pipeline may cut. */
 #include "networks/onnx/onnx_inside.h"
 
 #include "networks/graph/shape.h"
@@ -18,7 +18,7 @@ const bool *onnx_live(const onnx_reader *r, int32_t output) {
 
 /* --- numbering --- */
 
-/* For runs without the model's weights: initialisations under which no activation vanishes. */
+/* Without the model's weights: initialisations that keep activations from vanishing. */
 static const hp_init inits[] = {
     [HP_PARAM_CONV_W] = HP_INIT_KAIMING_FAN_IN,
     [HP_PARAM_LINEAR_W] = HP_INIT_KAIMING_FAN_IN,
@@ -32,9 +32,9 @@ static const hp_init inits[] = {
     [HP_PARAM_TOKEN] = HP_INIT_ZERO,
 };
 static const double prelu_slope = 0.25; /* as torch.nn.PReLU's */
-static const double table_std = 0.02;   /* as GPT-2's and torchvision's ViT's tables */
+static const double table_std = 0.02;   /* as in the tables of GPT-2 and torchvision's ViT */
 
-/* The graph, and its data, before the renumbering; `now` are a parameter's new number plus 1. */
+/* The graph and its data before renumbering; `now` is a parameter's new number plus 1. */
 typedef struct renumbering {
     hp_graph old;
     const hp_onnx_param *data;
@@ -80,7 +80,7 @@ static void turn_weight(onnx_reader *r, hp_param *p, hp_onnx_param *d) {
     p->dim[1] = (int32_t)outs;
 }
 
-/* The second of a pair that ranks may share, or a table: its bias is that of the layer that adds up. */
+/* Appends a table, or the second of a pair that ranks may split. Its bias moves to the layer that adds up. */
 static void append_row(onnx_reader *r, const renumbering *n, const hp_layer *l, hp_tensor t, onnx_note note) {
     hp_graph *g = r->graph;
     hp_layer row = *l;
@@ -121,7 +121,7 @@ static void drop_dead(onnx_reader *r, const bool *live, const int8_t *tp) {
 
 /* --- units --- */
 
-/* Tensors read again more than this many layers later are skips across units. */
+/* A tensor that is read again more than this many layers later is a skip across units. */
 enum { FAR = 16, LONG = 32 };
 
 static bool begins_unit(const hp_layer *l) {

@@ -1,4 +1,4 @@
-/* onnx_ops.c - the supported operators, by name, and what to say of a model that needs others. */
+/* onnx_ops.c - the supported operators by name, and errors for models that need others. */
 #include "networks/onnx/onnx_inside.h"
 
 #include <string.h>
@@ -53,12 +53,12 @@ static onnx_names functions_of(const onnx_reader *r) {
     return names;
 }
 
-/* Functions of the model go before operators of the same name. */
+/* A model's own functions take precedence over operators of the same name. */
 static bool is_function(const onnx_reader *r, const onnx_names *functions, const Onnx__NodeProto *n) {
     return functions->n > 0 && onnx_names_find(functions, full_name(r->scratch, n->domain, n->op_type)) >= 0;
 }
 
-/* Other operators that are not supported, so that one message names them all: ", nor are Tile, TopK". */
+/* Lists the other unsupported operators, so that one message names them all: ", nor are Tile, TopK". */
 static const char *others_unknown(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed,
                                   size_t from) {
     enum { MOST = 8 };

@@ -1,5 +1,5 @@
-/* onnx_read.c - reads a model: registers its values by name, finds those that the first output needs, then folds
- * constants and appends layers node by node. */
+/* onnx_read.c - reads a model: registers its values by name, finds those that the first output needs, then
+ * folds constants and appends layers node by node. */
 #include "networks/onnx/onnx_inside.h"
 
 #include "networks/onnx/onnx_file.h"
@@ -73,7 +73,7 @@ static hp_status name_values(onnx_reader *r, const Onnx__GraphProto *g) {
 
 /* --- what the output needs --- */
 
-/* reader: NULL: the model's output. */
+/* reader: NULL for the model's output. */
 static hp_status push_needed(onnx_reader *r, const Onnx__NodeProto *reader, const char *name, int32_t *stack,
                              int *n) {
     onnx_value *v = value_of(r, name);
@@ -235,7 +235,7 @@ hp_status hp_onnx_parse(hp_arena *arena, const char *name, const void *data, siz
                         int image_h, int image_w, bool weights, hp_onnx_model *model, hp_error *err) {
     hp_arena *scratch = hp_arena_new();
     const char *file = onnx_clean(arena, name);
-    /* parameters often point into the file's own bytes, so these must outlive it when weights are read */
+    /* parameters may point into the file's bytes, which must then outlive them */
     onnx_reader r = {.arena = arena,
                      .scratch = weights ? arena : scratch,
                      .file = file,

@@ -1,4 +1,5 @@
-/* onnx_weights.c - weights in hplan's layouts, as floats and, where the model is quantised, as 8-bit integers. */
+/* onnx_weights.c - weights in hplan's layouts, as floats and, if the model is quantised, as 8-bit
+ * integers. */
 #include "networks/onnx/onnx_weights.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ static double zero_of(const onnx_const *k, int64_t out) {
     return k->q_zero ? onnx_real(k->q_zero, k->q_zero->count == 1 ? 0 : out) : 0;
 }
 
-/* q - zero as signed 8-bit numbers; NULL where they do not fit. */
+/* q - zero as signed 8-bit numbers; NULL if they do not fit. */
 static const int8_t *ordered_bytes(const onnx_call *c, const onnx_const *k, const order *m) {
     int8_t *b = HP_NEW(c->r->arena, int8_t, k->count);
     for (int64_t o = 0; o < m->outs; o++)

@@ -6,8 +6,8 @@
 
 hp_onnx_param onnx_weights_conv(const onnx_call *c, const onnx_const *k);  /* (O, I/groups, ...) */
 hp_onnx_param onnx_weights_convt(const onnx_call *c, const onnx_const *k); /* (I, O/groups, ...) */
-/* (outs, ins) if outs_first, else (ins, outs), as (O, I) times factor; place[i]: position of input i in the
- * model's order, NULL: i. */
+/* Converts a matrix, (outs, ins) if outs_first, otherwise (ins, outs), to (O, I) times factor. place[i]:
+ * position of input i in the model's order; NULL: i. */
 hp_onnx_param onnx_weights_matrix(const onnx_call *c, const onnx_const *k, bool outs_first,
                                   const int32_t *place, double factor);
 

@@ -1,5 +1,6 @@
-/* order.c - nodes in topological order, which converters to float16 do not keep: every node comes after the makers of what
- * it reads, and otherwise where the file has it. A depth-first search with a stack of its own, linear in the file. */
+/* order.c - sorts nodes topologically, because converters to float16 do not keep them sorted. Every node
+ * follows the makers of its inputs, and otherwise keeps its place in the file. Depth-first search with an
+ * explicit stack, linear in the file. */
 #include "networks/onnx/onnx_inside.h"
 
 #include "networks/onnx/onnx_file.h"
@@ -10,15 +11,15 @@ typedef struct sorting {
     hp_arena *arena;
     const Onnx__GraphProto *g;
     onnx_names made;      /* outputs of nodes */
-    const int32_t *maker; /* of each of them */
+    const int32_t *maker; /* maker of each value */
     uint8_t *visit;       /* per node */
-    size_t *next_input;   /* per node: those before are placed */
+    size_t *next_input;   /* per node: inputs before this one are placed */
     int32_t *stack;
     Onnx__NodeProto **order;
     size_t n;
 } sorting;
 
-/* An output of two nodes is the first one's here; reading refuses it. */
+/* An output of two nodes counts as the first one's here; the reader rejects it. */
 static sorting start_sorting(hp_arena *arena, const Onnx__GraphProto *g) {
     size_t outputs = 0;
     for (size_t n = 0; n < g->n_node; n++) outputs += g->node[n]->n_output;
@@ -41,7 +42,7 @@ static sorting start_sorting(hp_arena *arena, const Onnx__GraphProto *g) {
     return s;
 }
 
-/* The node's next input that a node makes which is not placed; NULL: it can be placed itself. */
+/* The node's next input whose maker is not placed yet; NULL if the node can be placed. */
 static const char *next_missing(sorting *s, int32_t node, int32_t *maker) {
     const Onnx__NodeProto *n = s->g->node[node];
     while (s->next_input[node] < n->n_input) {

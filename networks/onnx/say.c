@@ -1,5 +1,5 @@
-/* say.c - messages name the node at fault: for what was never computed, or is only part of a layer, its maker and not the
- * node that stumbled on it. */
+/* say.c - messages name the node at fault. For a value that was never computed, or is only part of a layer,
+ * that is its maker, not the node that stumbled on it. */
 #include "networks/onnx/onnx_inside.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ onnx_call onnx_as_maker(const onnx_call *c, const onnx_value *v) {
     return maker;
 }
 
-/* The first input of the node that is lazy too: a view or a term. */
+/* The node's first input that is also lazy: a view or a term. */
 static const onnx_value *lazy_input(const onnx_reader *r, const Onnx__NodeProto *n) {
     for (size_t k = 0; n && k < n->n_input; k++) {
         const int32_t i = onnx_names_find(&r->names, n->input[k]);

@@ -1,12 +1,12 @@
-/* ties.c - finds a language model's head that is its table of ids: of float matrices, one that Gather reads and one
- * that MatMul reads. */
+/* ties.c - finds a language model's head that is its table of ids: two equal float matrices, one read by
+ * Gather and one by MatMul. */
 #include "networks/onnx/onnx_file.h"
 #include "networks/onnx/onnx_names.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* The elements, 4 bytes each; NULL: there are not `count` of them. */
+/* The elements, 4 bytes each; NULL if there are not `count` of them. */
 static const unsigned char *floats_of(const Onnx__TensorProto *t, uint64_t count) {
     if (t->has_raw_data) return (uint64_t)t->raw_data.len == 4 * count ? t->raw_data.data : NULL;
     return (uint64_t)t->n_float_data == count ? (const unsigned char *)t->float_data : NULL;
@@ -45,14 +45,14 @@ static matrices list_matrices(hp_arena *arena, const Onnx__GraphProto *g) {
     return m;
 }
 
-/* The matrix that input k of such a node is; NULL: it is none. */
+/* The matrix that is input k of such a node; NULL if it is none. */
 static const size_t *matrix_of(const matrices *m, const Onnx__NodeProto *n, const char *op, size_t k) {
     if (!n->op_type || strcmp(n->op_type, op) != 0 || n->n_input != 2) return NULL;
     const int32_t i = onnx_names_find(&m->names, n->input[k]);
     return i < 0 ? NULL : &m->initializer[i];
 }
 
-/* Initializer `copy` becomes the first node. */
+/* Replaces initializer `copy` by the graph's first node. */
 static void replace(hp_arena *arena, Onnx__GraphProto *g, const Onnx__TensorProto *table, size_t copy) {
     Onnx__NodeProto *n = HP_NEW(arena, Onnx__NodeProto, 1),
                     **all = HP_NEW(arena, Onnx__NodeProto *, g->n_node + 1);

@@ -1,4 +1,4 @@
-/* const.c - constants: reads the file's tensors, and allocates computed ones. */
+/* const.c - constants: reads the file's tensors and allocates computed ones. */
 #include "networks/onnx/onnx_inside.h"
 
 #include <inttypes.h>
@@ -33,11 +33,11 @@ static hp_status read_shape(const onnx_reader *r, const Onnx__TensorProto *t, on
     return HP_OK;
 }
 
-/* The typed array that holds elements of the type when there are no raw bytes. */
+/* The typed array that holds the elements if there are no raw bytes. */
 typedef struct typed {
     const void *data;
     size_t n;
-    int type; /* of the array's own elements */
+    int type; /* type of the array's elements */
 } typed;
 
 static typed typed_of(const Onnx__TensorProto *t) {
@@ -97,7 +97,7 @@ hp_status onnx_const_read(const onnx_reader *r, const Onnx__TensorProto *t, onnx
 
 /* --- computed constants --- */
 
-/* Folding may produce more data than the file has (shapes that expand), but within a limit. */
+/* Folding may produce more data than the file contains (expanding shapes), up to a limit. */
 static int64_t most_folded(const onnx_reader *r) {
     return (INT64_C(256) << 20) + 8 * r->file_bytes;
 }

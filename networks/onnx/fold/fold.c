@@ -77,7 +77,7 @@ typedef struct binary {
     bool (*whole)(int64_t a, int64_t b, int64_t *out); /* false: undefined (division by zero) */
 } binary;
 
-/* A mixed pair (of Pow) is computed in reals and has the first input's type. */
+/* A mixed pair (in Pow) is computed in reals and has the first input's type. */
 static hp_status fold_pair(onnx_call *c, const onnx_const *left, const onnx_const *right, const binary *f,
                            int type, onnx_const *out) {
     broadcast b = {.n = 2, .in = {left, right}};
@@ -188,7 +188,7 @@ hp_status onnx_fold_min(onnx_call *c, onnx_const *out) {
     return fold_many(c, out, &f);
 }
 
-/* The result has the divisor's sign, with fmod the dividend's. */
+/* The result has the sign of the divisor; with fmod, that of the dividend. */
 hp_status onnx_fold_mod(onnx_call *c, onnx_const *out) {
     static const binary mod = {real_mod, whole_mod}, remainder_of = {real_remainder, whole_remainder};
     int64_t dividend = 0;
@@ -313,7 +313,7 @@ static hp_status reduced_dims(onnx_call *c, const onnx_const *x, bool reduced[ON
     return HP_OK;
 }
 
-/* Index in the reduced constant of element i. */
+/* Index of element i in the reduced constant. */
 static int64_t reduced_place(const onnx_const *x, const bool *reduced, int64_t i) {
     int64_t at = 0, step = 1;
     for (int d = x->n_dim - 1; d >= 0; d--) {

@@ -7,7 +7,7 @@
 
 /* For each tensor, the layers that read it, among those that the output needs. */
 typedef struct readers {
-    int32_t *first, *layer; /* of tensor t: layer[first[t]] .. layer[first[t + 1] - 1] */
+    int32_t *first, *layer; /* readers of tensor t: layer[first[t]] .. layer[first[t + 1] - 1] */
 } readers;
 
 static readers list_readers(const onnx_passes *p, const bool *live) {
@@ -40,7 +40,7 @@ static bool can_absorb_scale(const onnx_passes *p, const hp_layer *l, bool bias)
             stays_inside(y->w, x->w, l->kw, l->stride_w, l->pad_w, l->dil_w));
 }
 
-/* Weights as (outs, ins, per): input channel i of the group that output o belongs to. */
+/* Weights as (outs, ins, per): input channel i within the group of output o. */
 typedef struct matrix {
     int64_t outs, ins, per, groups;
 } matrix;

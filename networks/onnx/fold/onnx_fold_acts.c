@@ -1,4 +1,4 @@
-/* onnx_fold_acts.c - activations that exporters write as several nodes become one layer. */
+/* onnx_fold_acts.c - merges activations that exporters write as several nodes into one layer. */
 #include "networks/onnx/fold/simplify.h"
 
 #include <math.h>
@@ -45,7 +45,8 @@ static bool hard_swish(onnx_passes *p, hp_layer *l) {
     return false;
 }
 
-/* --- x (1 + erf(x / sqrt(2))) / 2, its form with tanh, x sigmoid(x), x tanh(softplus(x)); factors anywhere --- */
+/* --- x (1 + erf(x / sqrt(2))) / 2, its form with tanh, x sigmoid(x), x tanh(softplus(x)); factors anywhere
+ * --- */
 
 /* factor * tensor + bias, the same for all channels. */
 typedef struct affine {
@@ -75,7 +76,7 @@ static bool close_to(double v, double want) {
     return fabs(v - want) < 1e-5;
 }
 
-/* The layer that multiplies x with what it returns as `other`; NULL: there is none. */
+/* The layer that multiplies x with a tensor, returned as `other`; NULL: none. */
 static const hp_layer *times(const onnx_passes *p, int32_t tensor, int32_t x, int32_t *other) {
     const hp_layer *l = onnx_sole_maker(p, tensor, HP_MUL);
     if (!l || hp_layer_has_act(l) || (l->in[0] != x && l->in[1] != x)) return NULL;
@@ -106,7 +107,7 @@ static bool is_softplus(const onnx_passes *p, int32_t tensor, int32_t x) {
     return l && l->act == HP_ACT_SOFTPLUS && l->in[0] == x;
 }
 
-/* The activation that is factor times x times the gate; HP_ACT_NONE: there is none. */
+/* The activation that equals factor times x times the gate; HP_ACT_NONE: none. */
 static hp_act gated(const onnx_passes *p, affine gate, double factor, int32_t x) {
     const hp_layer *l = onnx_sole_maker(p, gate.tensor, HP_ACT);
     const double slope = gate.factor * factor, shift = gate.bias * factor;
@@ -121,7 +122,7 @@ static hp_act gated(const onnx_passes *p, affine gate, double factor, int32_t x)
     return l->act == HP_ACT_TANH && half && is_gelu_argument(p, a, x) ? HP_ACT_GELU_TANH : HP_ACT_NONE;
 }
 
-/* x itself or a multiple of it, times a gate; the whole may be multiplied once more. */
+/* Matches x or a multiple of it, times a gate; the product may be multiplied once more. */
 static bool gated_product(onnx_passes *p, hp_layer *l) {
     double whole = 1;
     const hp_layer *product = l;

@@ -1,5 +1,5 @@
-/* onnx_fold_move.c - folds nodes that create, cut, join and reorder constants: Constant, ConstantOfShape, Range,
- * Reshape, Squeeze, Unsqueeze, Flatten, Transpose, Concat, Gather, Slice, Expand, DequantizeLinear. */
+/* onnx_fold_move.c - folds nodes that create, cut, join and reorder constants: Constant, ConstantOfShape,
+ * Range, Reshape, Squeeze, Unsqueeze, Flatten, Transpose, Concat, Gather, Slice, Expand, DequantizeLinear. */
 #include "networks/onnx/fold/fold.h"
 
 #include <inttypes.h>
@@ -69,7 +69,7 @@ hp_status onnx_fold_range(onnx_call *c, onnx_const *out) {
 
 /* --- reshaping --- */
 
-/* The constant under other dimensions; it remains the same initializer, also one quantised by rows. */
+/* The constant with other dimensions; it remains the same initializer, even one quantised by rows. */
 static hp_status same_data(onnx_call *c, const onnx_const *x, int n_dim, const int64_t *dim,
                            onnx_const *out) {
     *out = *x;
@@ -201,7 +201,7 @@ hp_status onnx_fold_transpose(onnx_call *c, onnx_const *out) {
     return HP_OK;
 }
 
-/* The elements on and above a diagonal, or on and below it, of the last two dimensions; 0 elsewhere. */
+/* Keeps the last two dimensions' elements on and above a diagonal, or on and below it; the rest becomes 0. */
 hp_status onnx_fold_trilu(onnx_call *c, onnx_const *out) {
     const onnx_const *x;
     const int64_t zero = 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Element at which slice i of the updates goes; -1: its indices are out of range. */
+/* Index of the element where slice i of the updates goes; -1 if out of range. */
 static int64_t place_of(const onnx_const *x, const onnx_const *index, int64_t i, int64_t depth,
                         int64_t slice) {
     int64_t at = 0;

@@ -1,5 +1,5 @@
-/* simplify.c - rewrites that preserve the network's function: activations written as several nodes (onnx_fold_acts.c), x + x s
- * becomes x (1 + s), and factors and biases are folded into adjacent weights. */
+/* simplify.c - rewrites that preserve the network's function: activations written as several nodes
+ * (onnx_fold_acts.c), x + x s becomes x (1 + s), and factors and biases are folded into adjacent weights. */
 #include "networks/onnx/fold/simplify.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ static void add_vector(onnx_passes *p, hp_layer *l, hp_param_kind kind, const ch
     l->param[l->n_param++] = g->n_param++;
 }
 
-/* The product's layer becomes 1 + s, the sum's layer the product. */
+/* The product's layer becomes 1 + s; the sum's layer becomes the product. */
 static bool gated_sum(onnx_passes *p, hp_layer *l) {
     hp_graph *g = p->r->graph;
     if (l->op != HP_ADD || hp_layer_has_act(l)) return false;
@@ -133,7 +133,7 @@ static void scale_weights(onnx_passes *p, hp_layer *host, const float *factor, i
     d->data8_scale = scale;
 }
 
-/* bias = bias * factor + more, for the host's parameter `i`; NULL data: not known. */
+/* bias = bias * factor + more, for the host's parameter `i`; NULL data: unknown. */
 static void scale_bias(onnx_passes *p, hp_layer *host, int i, const float *factor, const float *more,
                        bool known, int64_t channels) {
     if (i >= host->n_param && !more && known) return;

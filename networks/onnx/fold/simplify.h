@@ -7,7 +7,7 @@
 
 typedef struct onnx_passes {
     onnx_reader *r;
-    int32_t *uses; /* per tensor: number of layers that read it; the output counts two more */
+    int32_t *uses; /* per tensor: number of layers that read it; the output has two more */
     int32_t *as;   /* per tensor: the tensor that replaces it */
     bool *owned;   /* per parameter: its data is a copy and may be changed */
     int32_t n_owned;
@@ -15,17 +15,17 @@ typedef struct onnx_passes {
 
 /* The layer that computes the tensor. */
 hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor);
-/* The maker, if it has this operator, only one layer reads what it makes and the model does not quantise it. */
+/* The maker, if it has this operator, its output has a single reader and the model does not quantise it. */
 hp_layer *onnx_sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op);
 /* Are all elements of the layer's parameter `i` (nearly) this number? */
 bool onnx_all_are(const onnx_passes *p, const hp_layer *l, int i, double value);
-/* The layer turns into another, of one input and no parameters; act_a, act_b are 0. */
+/* Turns the layer into another one with one input and no parameters; act_a, act_b are 0. */
 void onnx_replace_layer(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act, int32_t x);
 /* A layer that ends an activation's pattern becomes the activation (fold/onnx_fold_acts.c). */
 bool onnx_act_pattern(onnx_passes *p, hp_layer *l);
-/* Is the layer's weight a table that another layer reads too? */
+/* Is the layer's weight a table that another layer also reads? */
 bool onnx_is_tied(const onnx_passes *p, const hp_layer *l);
-/* The parameter's data, copied so that they may be changed; NULL when they are not known. */
+/* The parameter's data, copied so that they may be changed; NULL if unknown. */
 float *onnx_own(onnx_passes *p, int32_t param);
 /* Adds a bias of zeros; `known`: with data. */
 void onnx_add_bias(onnx_passes *p, hp_layer *l, bool known, int64_t channels);

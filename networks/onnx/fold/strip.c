@@ -1,5 +1,5 @@
-/* strip.c - a model without its weights: the same messages with large constants left empty, apart from masks. It still
- * builds the graph for any image size, and fits into a database. */
+/* strip.c - a model without its weights: the same messages with large constants left empty, except masks. It
+ * still builds the graph for any image size, and fits into a database. */
 #include "networks/onnx/onnx_inside.h"
 
 #include "networks/onnx/onnx_file.h"
@@ -13,7 +13,7 @@ static bool is_large(const Onnx__TensorProto *t) {
     return onnx_count((int)t->n_dims, dim, &count) && count > ONNX_KEPT;
 }
 
-/* Truths, or reals of two different values: what attention must not see. */
+/* Booleans, or reals with two distinct values: what attention must not see. */
 static bool is_mask(const Onnx__TensorProto *t) {
     const unsigned char *at = t->has_raw_data ? t->raw_data.data : (const unsigned char *)t->float_data,
                         *other = NULL;

@@ -1,5 +1,5 @@
 /* int8.c - which layers of a quantised model stay real in an int8 program; see int8/int8.h. Deploys
- * repeatedly: keeping one layer real can change what its readers get. */
+ * repeatedly, because keeping one layer real can change its readers' input. */
 #include "networks/onnx/int8/int8.h"
 
 #include "networks/graph/deploy.h"

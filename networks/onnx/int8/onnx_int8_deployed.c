@@ -1,6 +1,6 @@
-/* onnx_int8_deployed.c - maps each layer of a deployed graph to the model's tensor that it computes, and so to its
- * scale and zero point. Deploying fuses layers: the fused layer has the first one's name and the last one's
- * output. */
+/* onnx_int8_deployed.c - maps each layer of a deployed graph to the model's tensor that it computes, and so
+ * to its scale and zero point. Deploying fuses layers: the fused layer has the first one's name and the last
+ * one's output. */
 #include "networks/onnx/int8/int8.h"
 
 #include "networks/onnx/onnx_names.h"
@@ -9,8 +9,8 @@
 
 typedef struct tracing {
     const hp_graph *g;    /* the model's */
-    onnx_names kept;      /* of the deployed graph's layers */
-    onnx_names names;     /* of the model's */
+    onnx_names kept;      /* names of the deployed graph's layers */
+    onnx_names names;     /* names of the model's layers */
     int32_t *uses, *read; /* per tensor of the model: number of reads, and the last layer that reads it */
 } tracing;
 
@@ -31,8 +31,8 @@ static tracing start(hp_arena *scratch, const hp_graph *g, const hp_graph *deplo
     return t;
 }
 
-/* The layer that reads x and was fused into `host`, or NULL. `adds`: host may contain one addition; an
- * addition belongs to only one of its two inputs' layers. */
+/* The layer that reads x and was fused into `host`, or NULL. `adds`: host may contain one addition, which
+ * belongs to only one of its two inputs' layers. */
 static const hp_layer *fused_reader(const tracing *t, int32_t x, bool *adds) {
     const hp_layer *next = &t->g->layer[t->read[x]];
     if (t->uses[x] != 1 || onnx_names_find(&t->kept, next->name) >= 0) return NULL;
@@ -53,7 +53,7 @@ static int32_t computed_tensor(const tracing *t, const hp_layer *deployed) {
     return x;
 }
 
-/* Skips conversions: the layer whose output they convert. */
+/* Skips conversions: returns the layer whose output they convert. */
 static const hp_layer *skip_conversions(const hp_graph *g, const hp_layer *l) {
     while (l->op == HP_QUANT || l->op == HP_DEQUANT) l = &g->layer[g->tensor[l->in[0]].producer];
     return l;

@@ -1,9 +1,9 @@
-/* onnx_int8_dynamic.c - DynamicQuantizeLinear: models quantised at run time, as onnxruntime's quantize_dynamic writes
- * them.
+/* onnx_int8_dynamic.c - DynamicQuantizeLinear: models quantised at run time, as onnxruntime's
+ * quantize_dynamic writes them.
  *
  * The scale is removed from both sides: integers with scale 1 and zero point 0 represent the reals
- * themselves, and the nodes that follow get the constants 1 and 0 as scale and zero point. The result is the
- * float network with the model's 8-bit weights; prec=int8-dynamic quantises what its layers read by the same
+ * themselves, and subsequent nodes get the constants 1 and 0 as scale and zero point. The result is the float
+ * network with the model's 8-bit weights; prec=int8-dynamic quantises its layers' inputs by the same
  * formula. */
 #include "networks/onnx/onnx_inside.h"
 

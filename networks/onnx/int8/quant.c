@@ -1,7 +1,7 @@
 /* quant.c - quantised models: QuantizeLinear, DequantizeLinear and the operators on 8-bit numbers.
  *
- * Integers are read as the reals they represent, and scale and zero point are noted at the tensor: a float
- * program computes without rounding between layers, an int8 program uses the noted parameters. Saturation at
+ * Integers are read as the reals they represent; scale and zero point are noted at the tensor. A float
+ * program computes without rounding between layers; an int8 program uses the noted parameters. Saturation at
  * real zero, which models use as their activation, becomes a clamp. */
 #include "networks/onnx/ops/op_conv.h"
 #include "networks/graph/acts.h"
@@ -13,7 +13,7 @@
 
 /* --- scales and zero points --- */
 
-/* Its inverse must be finite too. */
+/* The inverse must be finite too. */
 static hp_status check_scale(const onnx_call *c, const onnx_const *scale, int64_t i) {
     const double s = onnx_real(scale, i);
     if (!scale->data || (s >= (double)FLT_MIN && s <= 1 / (double)FLT_MIN)) return HP_OK;
@@ -99,9 +99,9 @@ static hp_status read_quantised_input(const onnx_call *c, int k, onnx_value **x,
 
 /* --- reals to integers --- */
 
-/* A range that ends at real zero is an activation, ReLU or together with its other end ReLU6. Other ends only
- * reflect calibration. They need no clamp in the layer that computes the numbers, but they prevent fusing
- * what follows into it: the model rounds in between. */
+/* Does the range act as an activation? A range that ends at real zero is ReLU, or ReLU6 together with its
+ * other end. Other ends only reflect calibration. They need no clamp in the layer that computes the numbers,
+ * but prevent fusing what follows into it, because the model rounds in between. */
 static bool saturates(const onnx_call *c, const onnx_quant *q, int32_t tensor) {
     static const bool takes[HP_LAYER_OPS] = {
         [HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true, [HP_BN] = true,
@@ -127,7 +127,7 @@ static bool is_noted(const onnx_note *note, const onnx_quant *q) {
     return note->scale == (float)q->scale[0] && note->zero == (int32_t)q->zero[0] - q->low;
 }
 
-/* A tensor has one scale and zero point; for a second pair it is copied. */
+/* A tensor has one scale and zero point; for a second pair, it is copied. */
 static hp_status note_quant(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
     const hp_layer copy = {.op = HP_ACT, .n_in = 1, .in = {*tensor}};
     if (q->n != 1) return HP_OK;
@@ -159,7 +159,7 @@ static hp_status quantise_by(onnx_call *c, int k_scale, int k_zero) {
 
 /* --- QuantizeLinear, DequantizeLinear --- */
 
-/* Attributes of opset 21 and later: no blocks, and `only` type. */
+/* Checks attributes of opset 21 and later: no blocks, and only type `only`. */
 static hp_status check_types(const onnx_call *c, int64_t only) {
     int64_t blocks = 0, type = 0;
     HP_TRY(onnx_attr_int(c, "block_size", 0, 0, &blocks));
@@ -168,7 +168,7 @@ static hp_status check_types(const onnx_call *c, int64_t only) {
     return onnx_fail(c, "attribute output_dtype = %" PRId64 " is not supported here", type);
 }
 
-/* One scale, or one per channel along `axis`. */
+/* The scale is one number, or one per channel along `axis`. */
 static hp_status check_axis(const onnx_call *c, const onnx_value *x, const onnx_quant *q) {
     int64_t given = 1;
     int axis;
@@ -298,7 +298,7 @@ hp_status onnx_read_qlinearconv(onnx_call *c) {
     return quantise_by(c, 6, 7);
 }
 
-/* a (x - zero) and b (w - zero), multiplied as integers; padding is x's zero point. */
+/* Operands of a product of integers, a (x - zero) and b (w - zero); padding is x's zero point. */
 static hp_status integer_operands(onnx_call *c, onnx_value *x, int axis, int32_t *tensor, onnx_const *w) {
     static const double one = 1;
     double zero = 0;
@@ -388,7 +388,7 @@ hp_status onnx_read_qlinearglobalaveragepool(onnx_call *c) {
     return quantise_by(c, 3, 4);
 }
 
-/* Inputs: the output's scale and zero point, then for each part its tensor, scale and zero point. */
+/* Inputs: the output's scale and zero point, followed by tensor, scale and zero point of each part. */
 hp_status onnx_read_qlinearconcat(onnx_call *c) {
     onnx_value *first, *x;
     int32_t part[ONNX_MOST_IN] = {0}, y;

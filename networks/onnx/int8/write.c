@@ -52,7 +52,7 @@ static void add_floats(int8_writer *w, int layer) {
     if (eight || has_bias(l)) add_tensor(w, layer, BIAS, HP_ST_F32, 1, &channels);
 }
 
-/* Bytes last, so that all floats are aligned. */
+/* Bytes come last, so that all floats are aligned. */
 static void list_tensors(int8_writer *w) {
     static const int32_t one = 1;
     const hp_graph *g = w->g;

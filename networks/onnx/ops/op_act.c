@@ -62,7 +62,7 @@ hp_status onnx_read_gelu(onnx_call *c) {
     return onnx_fail(c, "its approximation '%.40s' is neither none nor tanh", form);
 }
 
-/* A square or a cube: products. */
+/* Squares and cubes become products. */
 hp_status onnx_read_pow(onnx_call *c) {
     onnx_value *x;
     double power = 0;
@@ -79,7 +79,7 @@ hp_status onnx_read_pow(onnx_call *c) {
     return HP_OK;
 }
 
-/* An activation with an attribute or two; NULL: it has no second. */
+/* An activation with one or two attributes; NULL: it has no second one. */
 static hp_status act_with(onnx_call *c, hp_act act, const char *first, double a, const char *second,
                           double b) {
     onnx_value *x;
@@ -119,7 +119,7 @@ hp_status onnx_read_celu(onnx_call *c) {
 
 /* --- one number per channel --- */
 
-/* sign * k, or sign everywhere without k; NULL where k is not stored. */
+/* sign * k, or sign everywhere without k; NULL if k is not stored. */
 static float *vector_of(const onnx_call *c, const onnx_value *x, const onnx_const *k, float sign) {
     const int64_t channels = onnx_extent(c->r, x, HP_AXIS_C);
     if (k && !k->data) return NULL;
@@ -166,7 +166,7 @@ static hp_status bound_by_channel(onnx_call *c, onnx_value *x, const onnx_const 
     return HP_OK;
 }
 
-/* The clamp in its simplest form; open ends become the largest float32s, which files can represent. */
+/* The clamp in its simplest form; open ends become the largest float32 values, which files can represent. */
 static hp_status clamp(onnx_call *c, const onnx_value *x, double low, double high) {
     const double most = (double)FLT_MAX;
     low = low < -most ? -most : low;
@@ -218,7 +218,7 @@ hp_status onnx_read_min(onnx_call *c) {
     return bound(c, false);
 }
 
-/* From opset 13 over one dimension, before that over `axis` and all dimensions after it together. */
+/* From opset 13, over one dimension; before, over `axis` and all later dimensions together. */
 hp_status onnx_read_softmax(onnx_call *c) {
     onnx_value *x;
     int axis, of[HP_AXES];
@@ -237,7 +237,7 @@ hp_status onnx_read_softmax(onnx_call *c) {
     return HP_OK;
 }
 
-/* Of opset 24: x sigmoid(alpha x). */
+/* Opset 24: x sigmoid(alpha x). */
 hp_status onnx_read_swish(onnx_call *c) {
     double alpha = 1;
     HP_TRY(onnx_attr_float(c, "alpha", &alpha));

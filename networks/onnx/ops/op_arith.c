@@ -1,5 +1,5 @@
-/* op_arith.c - Add, Sub, Mul, Div, Neg and Sum of tensors, or of a tensor and a constant, which becomes a factor
- * and a bias per channel. */
+/* op_arith.c - Add, Sub, Mul, Div, Neg and Sum of tensors, or of a tensor and a constant, which becomes a
+ * factor and a bias per channel. */
 #include "networks/onnx/onnx_inside.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static double inverse(double v) {
     return 1 / v;
 }
 
-/* One number per channel of x; NULL when the constant is not stored. */
+/* One number per channel of x; NULL if the constant is not stored. */
 static float *channel_floats(const onnx_call *c, const onnx_value *x, const onnx_const *k, elementwise *f) {
     const int64_t channels = onnx_extent(c->r, x, HP_AXIS_C);
     if (!k->data) return NULL;
@@ -43,11 +43,11 @@ static float *same_float(const onnx_call *c, const onnx_value *x, float v) {
     return out;
 }
 
-/* An operator with a constant as an affine map of x; for - and / it depends on which side the constant is. */
+/* An operator with a constant as an affine map of x; for - and /, it depends on the constant's side. */
 typedef struct affine {
     bool factor_is_k, bias_is_k;
     elementwise *f; /* applied to the constant */
-    float factor;   /* where the constant is the bias */
+    float factor;   /* factor of x if the constant is the bias */
 } affine;
 
 static hp_status apply_constant(onnx_call *c, const onnx_value *x, const onnx_const *k, affine a) {
@@ -86,7 +86,7 @@ static int32_t larger(int32_t a, int32_t b) {
     return a > b ? a : b;
 }
 
-/* Is each axis equally long, or one element in one of the two? */
+/* Does each axis have the same length in both, or length one in either? */
 static bool repeats(const onnx_reader *r, const onnx_value *x, const onnx_value *y) {
     const hp_tensor *a = &r->graph->tensor[x->tensor], *b = &r->graph->tensor[y->tensor];
     return (a->h == b->h || a->h == 1 || b->h == 1) && (a->w == b->w || a->w == 1 || b->w == 1) &&
@@ -101,7 +101,7 @@ static hp_status repeat_both(const onnx_call *c, const onnx_value *x, const onnx
     return onnx_emit_repeated(c, h, w, channels, y_tensor);
 }
 
-/* Uses x's layout, or y's where it has more dimensions; both have the same axes. */
+/* Uses x's layout, or y's if it has more dimensions; both have the same axes. */
 static void result_of_two(onnx_call *c, int32_t tensor, const onnx_value *x, const onnx_value *y) {
     onnx_value like = x->n_dim >= y->n_dim ? *x : *y;
     for (int i = 1; i <= like.n_dim; i++) {
@@ -134,7 +134,7 @@ hp_status onnx_combine(onnx_call *c, hp_layer_op op, const onnx_value *x, int32_
     return HP_OK;
 }
 
-/* The two inputs: a tensor and a constant (*k), with their order, or two tensors. */
+/* The two inputs: a tensor and a constant (*k), with their order; or two tensors. */
 typedef struct operands {
     onnx_value *x, *y;
     const onnx_const *k;

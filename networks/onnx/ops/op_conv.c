@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Checks (O, I, k[, k]): the map's rank, no empty dimension. */
+/* Checks (O, I, k[, k]): rank of the map, no empty dimension. */
 static hp_status check_weights(const onnx_call *c, const onnx_value *x, const onnx_const *w) {
     if (w->n_dim != x->n_dim)
         return onnx_fail(c, "has weights of %d dimensions for an input of %d", w->n_dim, x->n_dim);

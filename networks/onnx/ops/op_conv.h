@@ -1,4 +1,4 @@
-/* op_conv.h - convolutions and linear layers, also for the reader of quantised ones. */
+/* op_conv.h - convolutions and linear layers, also used for quantised ones. */
 #ifndef HP_OP_CONV_H
 #define HP_OP_CONV_H
 

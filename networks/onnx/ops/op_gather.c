@@ -1,4 +1,5 @@
-/* op_gather.c - nodes that only move elements: DepthToSpace, SpaceToDepth; and the layers that pick, spread and repeat them. */
+/* op_gather.c - nodes that only move elements (DepthToSpace, SpaceToDepth), and layers that pick, spread and
+ * repeat elements. */
 #include "networks/graph/graph_gather.h"
 #include "networks/onnx/onnx_inside.h"
 
@@ -24,7 +25,7 @@ hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor) {
     return onnx_emit(c, l, 0, tensor);
 }
 
-/* Every element of an axis of one stands for all. */
+/* The single element of an axis is repeated. */
 hp_status onnx_emit_repeated(const onnx_call *c, int32_t h, int32_t w, int32_t channels, int32_t *tensor) {
     const hp_tensor t = c->r->graph->tensor[*tensor];
     if (t.h == h && t.w == w && t.c == channels) return HP_OK;
@@ -55,7 +56,7 @@ hp_status onnx_emit_strided(const onnx_call *c, const int64_t first[2], const in
     const int64_t size[2] = {(count[0] - 1) * step[0] + 1, (count[1] - 1) * step[1] + 1};
     HP_TRY(crop(c, first, size, tensor));
     if (size[0] == count[0] && size[1] == count[1]) return HP_OK;
-    const hp_layer l = {.op = HP_MAXPOOL, /* the largest of one pixel */
+    const hp_layer l = {.op = HP_MAXPOOL, /* max pooling with 1x1 windows */
                         .n_in = 1,
                         .in = {*tensor},
                         .kh = 1,

@@ -1,10 +1,10 @@
-/* op_groupnorm.c - GroupNormalization; InstanceNormalization, also of a view that has a channel for each group, which is how
- * PyTorch exports a group norm: Reshape, InstanceNormalization, Reshape, Mul, Add. */
+/* op_groupnorm.c - GroupNormalization and InstanceNormalization, also of a view with one channel per group.
+ * PyTorch exports a group norm so: Reshape, InstanceNormalization, Reshape, Mul, Add. */
 #include "networks/onnx/ops/op_view.h"
 
 #include <inttypes.h>
 
-/* One number per channel, from one per channel or one per group. */
+/* Expands to one number per channel, from one per channel or one per group. */
 static hp_status emit_vector(const onnx_call *c, hp_param_kind kind, const char *suffix, const onnx_const *k,
                              int64_t channels) {
     const float *data = onnx_floats(c, k);
@@ -33,7 +33,7 @@ static hp_status emit_groupnorm(const onnx_call *c, int32_t x, int64_t groups, b
     return emit_vector(c, HP_PARAM_BN_BETA, "bias", beta, channels);
 }
 
-/* One scale per channel, before opset 21 one per group. */
+/* One scale per channel; before opset 21, one per group. */
 hp_status onnx_read_groupnormalization(onnx_call *c) {
     enum { BY_CHANNEL = 21 };
     onnx_value *x;
@@ -49,7 +49,7 @@ hp_status onnx_read_groupnormalization(onnx_call *c) {
     return HP_OK;
 }
 
-/* Is it (N, groups, what is left of the channels, rows and columns)? */
+/* Is it (N, groups, the remaining channels, rows and columns)? */
 static bool has_groups(const onnx_reader *r, const onnx_value *x, int64_t *groups) {
     const onnx_view *w = x->view;
     const int64_t channels = onnx_extent(r, x, HP_AXIS_C);

@@ -6,7 +6,7 @@
 
 enum { MOST_BATCH = 1 << 14 }; /* keeps elements within 62 bits */
 
-/* The only input that the output needs and that is not a constant. */
+/* Finds the only input that the output needs and that is not a constant. */
 static hp_status find_image(const onnx_reader *r, const Onnx__GraphProto *g, onnx_value **v,
                             const Onnx__ValueInfoProto **info) {
     *v = NULL;
@@ -83,7 +83,7 @@ static hp_status need_size(const onnx_reader *r, int64_t size, const char *what,
     return HP_OK;
 }
 
-/* Assigns an axis to each dimension of the input: ids are (N, tokens), a column of one channel. */
+/* Assigns an axis to each dimension of the input; ids are (N, tokens), a column with one channel. */
 static void set_order(const onnx_reader *r, const Onnx__GraphProto *g, const bool *needed, onnx_value *v) {
     static const int8_t nchw[HP_AXES] = {HP_AXIS_N, HP_AXIS_C, HP_AXIS_H, HP_AXIS_W},
                         nhwc[HP_AXES] = {HP_AXIS_N, HP_AXIS_H, HP_AXIS_W, HP_AXIS_C},

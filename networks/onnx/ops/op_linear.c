@@ -1,5 +1,5 @@
-/* op_linear.c - Gemm and MatMul with constant weights: a linear layer over all of a sample, or a 1x1 convolution
- * where the matrix multiplies the channels of every pixel. */
+/* op_linear.c - Gemm and MatMul with constant weights: a linear layer over the whole sample, or a 1x1
+ * convolution if the matrix multiplies every pixel's channels. */
 #include "networks/graph/layer.h"
 #include "networks/onnx/ops/op_conv.h"
 #include "networks/onnx/onnx_weights.h"
@@ -23,7 +23,7 @@ static last_dim last_of(const onnx_reader *r, const onnx_value *x) {
     return channels && (of[HP_AXIS_C] == last || x->dim[last] == 1) ? LAST_CHANNELS : LAST_OTHER;
 }
 
-/* Position of element (c, h, w) of a sample in the model's order; NULL when the orders are the same. */
+/* Position of element (c, h, w) of a sample in the model's order; NULL if the orders are the same. */
 static const int32_t *places(const onnx_call *c, const onnx_value *x) {
     const int64_t extent[3] = {onnx_extent(c->r, x, HP_AXIS_C), onnx_extent(c->r, x, HP_AXIS_H),
                                onnx_extent(c->r, x, HP_AXIS_W)};

@@ -1,5 +1,5 @@
-/* op_move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Expand,
- * Identity, Dropout, Cast, Concat; and Shape, which turns a tensor's shape into a constant. */
+/* op_move.c - nodes that only regroup, reorder or join: Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
+ * Expand, Identity, Dropout, Cast, Concat; and Shape, which turns a tensor's shape into a constant. */
 #include "networks/onnx/ops/op_view.h"
 
 #include <inttypes.h>
@@ -127,7 +127,7 @@ static hp_status read_perm(const onnx_call *c, int n_dim, int *perm) {
     return HP_OK;
 }
 
-/* Axes of extent 1 keep their position if every dimension is one axis, otherwise they come last. */
+/* Axes of extent 1 keep their position if every dimension is one axis; otherwise they come last. */
 static void permute_order(const onnx_reader *r, const onnx_value *x, const int *perm, const int *of,
                           int8_t order[HP_AXES]) {
     bool one_to_one = x->n_dim == HP_AXES;
@@ -282,7 +282,7 @@ hp_status onnx_check_part(const onnx_call *c, const onnx_value *first, const onn
         axis);
 }
 
-/* More inputs than a layer can have become a chain. */
+/* If there are more inputs than a layer can have, they form a chain. */
 hp_status onnx_join(onnx_call *c, const int32_t *part, int n, int32_t *y) {
     *y = part[0];
     for (int next = 1; next < n;) {

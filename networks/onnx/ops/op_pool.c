@@ -1,4 +1,5 @@
-/* op_pool.c - MaxPool, AveragePool, global pools; ReduceMean and ReduceMax over rows, columns and channels; ArgMax over channels. */
+/* op_pool.c - MaxPool, AveragePool, global pools; ReduceMean and ReduceMax over rows, columns and channels;
+ * ArgMax over channels. */
 #include "networks/onnx/onnx_inside.h"
 #include "networks/onnx/ops/op_window.h"
 
@@ -31,13 +32,13 @@ hp_status onnx_read_maxpool(onnx_call *c) {
     onnx_window w;
     int64_t ceil_mode = 0, order = 0;
     HP_TRY(read_window(c, &x, &w, &ceil_mode));
-    /* storage_order is of the second output, which is not supported */
+    /* storage_order concerns the second output, which is not supported */
     HP_TRY(onnx_attr_int(c, "storage_order", 0, 1, &order));
     return emit_pool(c, x, onnx_window_layer(HP_MAXPOOL, x->tensor, &w));
 }
 
-/* Explicit zeros around the map, which the mean counts as pixels, where a symmetric padding cannot express
- * them. */
+/* Inserts explicit zeros around the map, which the mean counts as pixels, where symmetric padding cannot
+ * express them. */
 static hp_status pad_before(const onnx_call *c, const onnx_window *w, int32_t *tensor) {
     const hp_layer l = {.op = HP_PAD,
                         .n_in = 1,
@@ -66,7 +67,7 @@ hp_status onnx_read_averagepool(onnx_call *c) {
     return emit_pool(c, x, onnx_window_layer(HP_AVGPOOL, tensor, &w));
 }
 
-/* Over all rows and columns, or over one of the two. */
+/* A pool over all rows and columns, or over one of the two. */
 static hp_layer pool_over(const onnx_reader *r, const onnx_value *x, hp_layer_op op, bool rows,
                           bool columns) {
     const int32_t h = rows ? (int32_t)onnx_extent(r, x, HP_AXIS_H) : 1,

@@ -1,5 +1,5 @@
-/* op_resize.c - Pad, Resize and Upsample. hplan has four of Resize's many conventions, by sizes or by scales; a node is accepted
- * if one of them reads the same pixels with the same weights at this size. */
+/* op_resize.c - Pad, Resize and Upsample. hplan supports four of Resize's many conventions, by sizes or by
+ * scales. A node is accepted if one of them reads the same pixels with the same weights at this size. */
 #include "networks/graph/graph_gather.h"
 #include "networks/onnx/onnx_inside.h"
 
@@ -21,7 +21,7 @@ typedef struct resizing {
     int64_t inside;
 } resizing;
 
-/* The dimensions that scales or sizes are of: all, or from opset 18 on those that `axes` names. */
+/* The dimensions that scales or sizes refer to: all, or from opset 18 on those in `axes`. */
 static hp_status read_axes(const onnx_call *c, const onnx_value *x, int axis[ONNX_MOST_DIMS], int *n) {
     int64_t axes[ONNX_MOST_DIMS];
     bool named[ONNX_MOST_DIMS] = {false};
@@ -37,7 +37,7 @@ static hp_status read_axes(const onnx_call *c, const onnx_value *x, int axis[ONN
     return HP_OK;
 }
 
-/* Dimension d of x becomes v pixels, or v times as many; only rows and columns may change. */
+/* Dimension d of x becomes v pixels, or is multiplied by v; only rows and columns may change. */
 static hp_status resize_dimension(const onnx_call *c, const onnx_value *x, int d, double v, resizing *r) {
     const double out = r->given ? floor((double)((float)x->dim[d] * (float)v)) : v;
     if (!(out >= 1 && out <= ONNX_MOST_SIZE)) return onnx_fail(c, "makes a map of %g pixels", out);
@@ -103,7 +103,7 @@ static double rounded(const resizing *r, double x) {
     return r->nearest == PREFER_CEIL ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
-/* Where the layer reads: of cubic the coordinate itself, whose neighbours may lie beyond the map. */
+/* Where the layer reads. For cubic, the coordinate itself, whose neighbours may lie beyond the map. */
 static double read_at(const hp_resampling *ours, int64_t i) {
     const hp_resample at = hp_resample_at(ours, i);
     const hp_coordinate c = hp_coordinate_at(ours, i);
@@ -123,7 +123,7 @@ static bool reads_the_same(const resizing *r, const hp_layer *l, int side) {
     return true;
 }
 
-/* By sizes; else by the scales that were given. */
+/* Tries the sizes, then the given scales. */
 static hp_status choose_corners(const onnx_call *c, const resizing *r, hp_layer *l) {
     const bool nearest = r->mode == HP_NEAREST;
     l->interpolation = r->mode;
@@ -200,7 +200,7 @@ hp_status onnx_read_resize(onnx_call *c) {
     HP_TRY(read_modes(c, &r));
     r.in[0] = (int32_t)onnx_extent(c->r, x, HP_AXIS_H);
     r.in[1] = (int32_t)onnx_extent(c->r, x, HP_AXIS_W);
-    memcpy(r.out, r.in, sizeof r.out); /* of axes that are not named */
+    memcpy(r.out, r.in, sizeof r.out); /* keeps the axes that are not named */
     HP_TRY(read_sizes(c, x, &r));
     hp_layer l = {.op = HP_RESIZE, .n_in = 1, .in = {x->tensor}, .out_h = r.out[0], .out_w = r.out[1]};
     if (r.mode == HP_CUBIC) l.inside = (int32_t)r.inside;
@@ -213,7 +213,7 @@ hp_status onnx_read_resize(onnx_call *c) {
 
 /* --- Pad --- */
 
-/* pads: all beginnings, then all ends, of the dimensions in `axes` (all if `axes` is absent). */
+/* pads: all beginnings, then all ends, of the dimensions in `axes` (all dimensions if absent). */
 static hp_status read_pads(const onnx_call *c, const onnx_value *x, int64_t before[2], int64_t after[2]) {
     int64_t pads[2 * ONNX_MOST_DIMS], axes[ONNX_MOST_DIMS];
     int n, n_axes;

@@ -1,4 +1,4 @@
-/* op_slice.c - Slice, Split and Gather of tensors: views of some of their rows, columns or channels. */
+/* op_slice.c - Slice, Split and Gather of tensors: views of some rows, columns or channels. */
 #include "networks/onnx/ops/op_view.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static hp_status start(const onnx_call *c, onnx_value **x, onnx_view *w) {
     return onnx_fail(c, "takes some of a tensor that is quantised: put DequantizeLinear before it");
 }
 
-/* A dimension that was put together of several axes becomes one, by layers, before it is cut. */
+/* A dimension that merges several axes is first turned into one by layers, then cut. */
 static hp_status settle_merged(const onnx_call *c, onnx_value *x, onnx_view *w, int d) {
     if (onnx_view_parts(w, d).n < 2) return HP_OK;
     HP_TRY(onnx_settle(c, x));
@@ -32,7 +32,7 @@ static hp_status settle_merged(const onnx_call *c, onnx_value *x, onnx_view *w, 
     return HP_OK;
 }
 
-/* Some of the samples are never taken. */
+/* Rejects a slice of the samples. */
 static hp_status finish(const onnx_call *c, onnx_value *out, const onnx_value *x, const onnx_view *w,
                         int n_dim, const int64_t *dim) {
     int64_t samples = 1;
@@ -71,7 +71,7 @@ hp_status onnx_read_slice(onnx_call *c) {
     return finish(c, c->out, x, &w, x->n_dim, dim);
 }
 
-/* Sizes as given, or as many equal ones as there are outputs; the last may be smaller. */
+/* Sizes as given, or equal ones for all outputs; the last may be smaller. */
 static hp_status split_sizes(const onnx_call *c, int64_t size, int64_t *part) {
     const int64_t outs = (int64_t)c->node->n_output;
     int64_t sum = 0;
@@ -113,7 +113,7 @@ hp_status onnx_read_split(onnx_call *c) {
     return HP_OK;
 }
 
-/* One index of a dimension, which a scalar removes. */
+/* Takes one index of a dimension; a scalar index removes the dimension. */
 hp_status onnx_read_gather(onnx_call *c) {
     onnx_value *x;
     onnx_view w;

@@ -1,4 +1,4 @@
-/* op_view.c - see op_view.h. Dimensions of 1 have no parts; parts of a dimension that continue one another are one. */
+/* op_view.c - see op_view.h. Dimensions of 1 have no parts; adjacent parts of a dimension are merged. */
 #include "networks/onnx/ops/op_view.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ onnx_parts onnx_view_parts(const onnx_view *w, int d) {
     return (onnx_parts){&w->part[from], w->end[d] - from};
 }
 
-/* Appends to the last dimension; false: there is no room. */
+/* Appends to the last dimension; false if there is no room. */
 static bool append(onnx_view *w, int d, onnx_part p) {
     const int from = d > 0 ? w->end[d - 1] : 0;
     onnx_part *last = w->n > from ? &w->part[w->n - 1] : NULL;
@@ -44,7 +44,7 @@ bool onnx_view_of(const onnx_reader *r, const onnx_value *v, onnx_view *w) {
 
 /* --- changes --- */
 
-/* Takes a factor of `size` off the part's outer end. */
+/* Splits a factor of `size` off the part's outer end. */
 static onnx_part take(onnx_part *p, int64_t size) {
     const onnx_part outer = {p->axis, size, p->step * (p->extent / size)};
     p->extent /= size;
@@ -108,7 +108,7 @@ bool onnx_view_rolls(const onnx_view *w) {
     return rolls;
 }
 
-/* Axes of one element are anywhere: where the others are in their order, all keep it. */
+/* Axes of one element can be anywhere: if the others are in their order, all keep it. */
 static void keep_order(const onnx_reader *r, const onnx_value *x, int8_t order[HP_AXES]) {
     int next = 0;
     for (int i = 0; i < HP_AXES; i++) {
@@ -118,7 +118,8 @@ static void keep_order(const onnx_reader *r, const onnx_value *x, int8_t order[H
     if (next < HP_AXES) memcpy(order, x->order, sizeof x->order);
 }
 
-/* Does the view have every element of the tensor, each axis in one part? Then `order` is that of the axes. */
+/* Does the view have every element of the tensor, with each axis in one part? Then `order` is the axes'
+ * order. */
 static bool is_whole(const onnx_reader *r, const onnx_value *x, const onnx_view *w, int8_t order[HP_AXES]) {
     bool seen[HP_AXES] = {0};
     int n = 0;

@@ -1,5 +1,5 @@
 /* op_window.c - the arithmetic of ONNX's Conv, ConvTranspose and pools: auto_pad, asymmetric pads, ceil_mode,
- * output_shape. Source: the operators' text in onnx/docs/Operators.md. */
+ * output_shape. Source: onnx/docs/Operators.md. */
 #include "networks/onnx/ops/op_window.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static hp_status read_auto_pad(const onnx_call *c, padding *p) {
     return onnx_fail(c, "auto_pad '%s' is not supported", onnx_clean(c->r->scratch, text));
 }
 
-/* `n` numbers of an attribute in low .. ONNX_MOST_SIZE; without it the values keep their defaults. */
+/* Reads `n` numbers of an attribute in low .. ONNX_MOST_SIZE; without it, the values keep their defaults. */
 static hp_status read_sizes(const onnx_call *c, const char *name, int n, int64_t low, int64_t *value) {
     int64_t given[4];
     int n_given;
@@ -72,8 +72,8 @@ static void split_padding(onnx_window *w, int i, int64_t total, bool more_behind
     w->end[i] = total - w->begin[i];
 }
 
-/* Windows along one axis; with ceil_mode the last one must begin inside the map or its leading padding, as in
- * PyTorch and ONNX Runtime. */
+/* Number of windows along one axis. With ceil_mode, the last one must begin inside the map or its leading
+ * padding, as in PyTorch and ONNX Runtime. */
 static int64_t count_windows(const onnx_window *w, int i, bool ceil_mode) {
     const int64_t room = w->in[i] + w->begin[i] + w->end[i] - span(w, i) + (ceil_mode ? w->stride[i] - 1 : 0);
     if (room < 0) return 0;
@@ -107,7 +107,7 @@ hp_status onnx_window_pads(const onnx_call *c, bool ceil_mode, onnx_window *w) {
     return check_out(c, w);
 }
 
-/* output = stride (in - 1) + output_padding + span - pads; with output_shape the pads follow from it. */
+/* output = stride (in - 1) + output_padding + span - pads; given output_shape, the pads follow from it. */
 hp_status onnx_window_transposed(const onnx_call *c, onnx_window *w) {
     padding p = PAD_NOTSET;
     int64_t more[2] = {0, 0}, shape[2] = {0, 0};

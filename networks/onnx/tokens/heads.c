@@ -7,7 +7,7 @@ static bool only_of(onnx_parts p, int axis, int or_axis) {
     return true;
 }
 
-/* The only part of an axis among the dimensions from `first` to before `end`; of 1 where there is none. */
+/* The only part of an axis among dimensions first .. end - 1; extent 1 if there is none. */
 static bool part_of(const onnx_view *w, int axis, int first, int end, onnx_part *part) {
     int n = 0;
     *part = (onnx_part){axis, 1, 1};
@@ -22,7 +22,8 @@ static bool part_of(const onnx_view *w, int axis, int first, int end, onnx_part 
     return n <= 1;
 }
 
-/* All rows or columns: those of a window among the tokens, the windows among the dimensions before. */
+/* Reads all rows or columns: those within a window from the tokens, the windows from the dimensions
+ * before. */
 static bool read_axis(const onnx_reader *r, onnx_heads *h, int axis) {
     onnx_part inside, windows;
     if (!part_of(&h->view, axis, h->rows, h->rows + 1, &inside) ||
@@ -58,7 +59,7 @@ static bool same_dim(const onnx_view *a, const onnx_view *b, int d, int e) {
     return same;
 }
 
-/* The same parts but for channels, which are of heads. */
+/* Do both have the same parts, except for channels, which belong to heads? */
 static bool same_but_heads(const onnx_heads *a, const onnx_heads *b, int d) {
     const onnx_parts p = onnx_view_parts(&a->view, d), q = onnx_view_parts(&b->view, d);
     int i = 0, k = 0;

@@ -1,5 +1,5 @@
-/* onnx_tokens_attention.c - softmax(q k' f + mask) v of queries, keys and values that are views: of dimensions (..., L, d),
- * (..., d, L) and (..., L, d), the others samples and heads. */
+/* onnx_tokens_attention.c - softmax(q k' f + mask) v, where queries, keys and values are views with
+ * dimensions (..., L, d), (..., d, L) and (..., L, d); the leading ones are samples and heads. */
 #include "networks/onnx/tokens/heads.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ hp_status onnx_term_scores(onnx_call *c, onnx_value *const *in, bool *fits) {
     return HP_OK;
 }
 
-/* Of views and scores. */
+/* Scales a view or scores by a constant. */
 static hp_status scaled(onnx_call *c, const onnx_value *x, double factor) {
     if (x->kind == ONNX_SCORES) {
         onnx_term t = *x->term;
@@ -51,7 +51,7 @@ hp_status onnx_term_over(onnx_call *c, onnx_value *const *in, bool *fits) {
     return *fits ? scaled(c, in[0], 1 / divisor) : HP_OK;
 }
 
-/* Other dimensions before the last two. */
+/* Changes the dimensions before the last two. */
 hp_status onnx_term_reshaped(onnx_call *c, onnx_value *const *in, bool *fits) {
     const onnx_value *x = in[0];
     int64_t dim[ONNX_MOST_DIMS], allow_zero = 0;
@@ -84,7 +84,7 @@ hp_status onnx_term_softmax(onnx_call *c, onnx_value *const *in, bool *fits) {
 
 /* --- the layer --- */
 
-/* A tensor whose channels are the heads', one after the other. */
+/* A tensor that holds the channels of the heads, head by head. */
 static hp_status tensor_of(const onnx_call *c, const onnx_heads *h, const char *suffix, int32_t *y) {
     const int64_t n = h->n * h->width;
     int32_t *channel = HP_NEW(c->r->scratch, int32_t, n);
@@ -100,7 +100,7 @@ static hp_status check_pairs(const onnx_call *c, const hp_layer *l) {
     return onnx_fail(c, "has more multiply-adds than can be counted: give a smaller --image");
 }
 
-/* Windows, shifted where a mask hides what was rolled into them; a bias is of one window at least. */
+/* Sets the windows, shifted if a mask hides pixels rolled into them; a bias needs windows of at least one. */
 static hp_status set_windows(const onnx_call *c, const onnx_term *t, const onnx_heads *q, hp_layer *l) {
     if (q->n_window > 1 || t->bias || t->windowed) {
         l->kh = (int32_t)q->window[HP_AXIS_H];
@@ -117,7 +117,7 @@ static hp_status set_windows(const onnx_call *c, const onnx_term *t, const onnx_
     return HP_OK;
 }
 
-/* The output has the queries' dimensions; its channels are the heads', one after the other. */
+/* The output has the queries' dimensions and the heads' channels, head by head. */
 static void result_of_heads(onnx_call *c, const onnx_heads *q, int32_t y) {
     onnx_view w = q->view;
     onnx_value x = *q->x;

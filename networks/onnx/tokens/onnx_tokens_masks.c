@@ -1,13 +1,13 @@
-/* onnx_tokens_masks.c - what is added to attention's scores, or put in their place: masks that hide later tokens or, of windows that
- * were rolled, what came from the other end of the map; biases by relative position. */
+/* onnx_tokens_masks.c - constants that are added to attention's scores, or replace them: masks that hide
+ * later tokens or, in rolled windows, pixels from the other end of the map; biases by relative position. */
 #include "networks/onnx/tokens/heads.h"
 
 #include <math.h>
 
-/* Does the constant hide this score? It adds a number below it, or chooses. */
+/* Does the constant hide this score, by adding a very low number or by selecting it? */
 typedef bool hides(const onnx_const *k, int64_t i);
 
-/* What exporters write for minus infinity; Swin's masks have -100. */
+/* What exporters write for minus infinity; Swin's masks use -100. */
 static bool is_low(double v) {
     return v <= -100;
 }
@@ -24,7 +24,7 @@ static bool is_false(const onnx_const *k, int64_t i) {
     return onnx_integer(k, i) == 0;
 }
 
-/* Scores of (.., L, L) and what they are of. */
+/* Scores (.., L, L) and their queries and tokens. */
 typedef struct square {
     onnx_heads q, keys;
     int64_t tokens; /* L */
@@ -40,7 +40,8 @@ static bool read_square(const onnx_reader *r, const onnx_value *scores, square *
 
 /* --- masks --- */
 
-/* For all windows alike, or (windows, 1, L, L) before heads; *windows: how many it is of, 0: it is none of these. */
+/* Accepts a mask for all windows alike, or (windows, 1, L, L) before heads. *windows: number of windows it
+ * distinguishes; 0: neither form. */
 static void read_shape(const onnx_value *scores, const onnx_const *k, const square *s, int64_t samples,
                        int64_t *windows) {
     const int last = k->n_dim - 1, shift = scores->n_dim - k->n_dim;
@@ -57,7 +58,7 @@ static void read_shape(const onnx_value *scores, const onnx_const *k, const squa
     if (!fits) *windows = 0;
 }
 
-/* Does the shifted window, `k`-th of the map, hold tokens i and j apart? */
+/* Does the shifted window number `k` separate tokens i and j? */
 static bool apart(const onnx_reader *r, const square *s, int64_t k, int64_t i, int64_t j) {
     const onnx_heads *q = &s->q;
     const int64_t cols = onnx_extent(r, q->x, HP_AXIS_W) / q->window[HP_AXIS_W], w = q->window[HP_AXIS_W];
@@ -125,7 +126,7 @@ static hp_status add_mask(onnx_call *c, const onnx_value *scores, const onnx_con
 
 /* --- biases --- */
 
-/* (.., heads, L, L), not the same for all heads. */
+/* Does it have the shape (.., heads, L, L), with different values per head? */
 static bool has_heads(const onnx_const *k, const square *s) {
     const int last = k->n_dim - 1;
     int64_t others = 1;
@@ -155,7 +156,8 @@ hp_status onnx_term_plus_mask(onnx_call *c, onnx_value *const *in, bool *fits) {
     return HP_OK;
 }
 
-/* (heads, places): the number for each difference of rows and columns; false: it is not by these alone. */
+/* Fills (heads, places): the number for each difference of rows and columns; false if it depends on more than
+ * these. */
 static bool bias_floats(const onnx_call *c, const onnx_const *k, const onnx_heads *q, float *table) {
     const int64_t w = q->window[HP_AXIS_W], tokens = q->window[HP_AXIS_H] * w, wide = 2 * w - 1,
                   places = (2 * q->window[HP_AXIS_H] - 1) * wide;

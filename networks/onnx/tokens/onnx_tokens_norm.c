@@ -1,5 +1,5 @@
-/* onnx_tokens_norm.c - a layer norm as exporters write it before opset 17: d = x - mean(x), d / sqrt(mean(d^2) + eps), times gamma,
- * plus beta. */
+/* onnx_tokens_norm.c - a layer norm as exporters write it before opset 17: d = x - mean(x), d /
+ * sqrt(mean(d^2) + eps), times gamma, plus beta. */
 #include "networks/onnx/tokens/terms.h"
 
 static bool keeps_dims(const onnx_call *c) {
@@ -79,7 +79,7 @@ hp_status onnx_term_normed(onnx_call *c, onnx_value *const *in, bool *fits) {
     return HP_OK;
 }
 
-/* One number per channel, not one for all. */
+/* Is it one number per channel, not one for all? */
 static bool is_vector(const onnx_call *c, const onnx_term *t, const onnx_const *k) {
     return onnx_per_channel(c->r, &t->x, k) && k->count == onnx_extent(c->r, &t->x, HP_AXIS_C);
 }

@@ -1,5 +1,5 @@
-/* onnx_tokens_pick.c - makes tensors of views: some rows or columns by a crop, some channels by fewer rows of the weights that make
- * them, so that queries, keys and values of one matrix product are three. */
+/* onnx_tokens_pick.c - makes tensors of views: a crop for some rows or columns, fewer rows of the producing
+ * weights for some channels. Queries, keys and values of one matrix product become three products. */
 #include "networks/onnx/tokens/terms.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static const float *picked(const onnx_call *c, const float *data, int64_t row, c
     return f;
 }
 
-/* The layer once more, with the rows `channel` of its parameters. */
+/* Appends the layer again, with only the rows `channel` of its parameters. */
 static hp_status emit_rows(const onnx_call *c, int32_t layer, int32_t x, const int32_t *channel, int64_t n,
                            const char *suffix, int32_t *y) {
     onnx_reader *r = c->r;
@@ -88,7 +88,7 @@ typedef struct places {
     int64_t first, count, step;
 } places;
 
-/* false: they are of several parts. */
+/* Returns false if they consist of several parts. */
 static bool places_on(const onnx_view *w, int axis, places *p) {
     int n = 0;
     *p = (places){w->first[axis], 1, 1};
@@ -115,7 +115,7 @@ static hp_status pick(const onnx_call *c, const places *at, int32_t *tensor) {
     return onnx_pick(c, *tensor, channel, at->count, suffix, tensor);
 }
 
-/* What of the view no layer makes. */
+/* Describes what no layer can compute in the view. */
 static const char *what_is_odd(const onnx_call *c, const onnx_view *w) {
     static const char *const names[HP_AXES] = {
         [HP_AXIS_N] = "samples", [HP_AXIS_H] = "rows", [HP_AXIS_W] = "columns", [HP_AXIS_C] = "channels"};
@@ -170,7 +170,7 @@ static hp_status settle_normed(const onnx_call *c, onnx_value *v) {
     return HP_OK;
 }
 
-/* A mean that no layer norm is made of. */
+/* Computes a mean that no layer norm uses. */
 static hp_status settle_mean(const onnx_call *c, onnx_value *v) {
     const onnx_term *t = v->term;
     onnx_value like = t->x;

@@ -1,19 +1,19 @@
-/* onnx_tokens_pixels.c - what Swin transformers do with maps of pixels in windows: products on the channels of views, torch.roll as two
- * slices joined the other way round, and 2 x 2 pixels that become one. */
+/* onnx_tokens_pixels.c - what Swin transformers do with maps of pixels in windows: products on the channels
+ * of views, torch.roll as two slices joined in reverse order, and merging 2 x 2 pixels into one. */
 #include "networks/onnx/tokens/terms.h"
 
 #include <string.h>
 
 /* --- pixel by pixel --- */
 
-/* Is the last dimension all of the channels? */
+/* Does the last dimension hold all of the channels? */
 static bool has_channels(const onnx_reader *r, const onnx_value *x, const onnx_view *w) {
     const onnx_parts last = onnx_view_parts(w, x->n_dim - 1);
     return last.n == 1 && last.part[0].axis == HP_AXIS_C && last.part[0].step == 1 &&
            last.part[0].extent == onnx_extent(r, x, HP_AXIS_C) && w->factor == 1;
 }
 
-/* As a node of the tensor, whose result is seen as its input is. */
+/* Reads the node as one of the tensor; the result is viewed like its input. */
 hp_status onnx_term_pixels(onnx_call *c, onnx_value *const *in, bool *fits) {
     const onnx_value x = *in[0];
     onnx_view w = *x.view;
@@ -53,13 +53,14 @@ static bool same_view(const onnx_view *a, const onnx_view *b, int n_dim) {
     return same;
 }
 
-/* Is v what is cut off `whole` along dimension d? */
+/* Is v the slice [at, at + size) of `whole` along dimension d? */
 static bool is_cut(const onnx_view *whole, const onnx_value *v, int d, int64_t size, int64_t first) {
     onnx_view w = *whole;
     return onnx_view_cut(&w, d, size, first, v->dim[d], 1) && same_view(&w, v->view, v->n_dim);
 }
 
-/* The view of which a is the end and b the beginning, along dimension d, and the axis; -1: there is none. */
+/* Finds the view whose end is a and whose beginning is b, along dimension d. Returns the axis; -1 if there is
+ * none. */
 static int whole_of(const onnx_reader *r, const onnx_value *a, const onnx_value *b, int d, onnx_view *whole) {
     const onnx_value *longer = a->dim[d] > 1 ? a : b;
     const onnx_parts p = onnx_view_parts(longer->view, d);
@@ -100,7 +101,7 @@ hp_status onnx_term_rolled(onnx_call *c, onnx_value *const *in, bool *fits) {
 
 /* --- 2 x 2 pixels as one --- */
 
-/* Of the k-th part: every other row from k % 2, every other column from k / 2. */
+/* Is it quarter k: every other row from k % 2, every other column from k / 2? */
 static bool is_quarter(const onnx_reader *r, const onnx_value *x, const onnx_value *first, int k) {
     const int64_t h = onnx_extent(r, x, HP_AXIS_H), w = onnx_extent(r, x, HP_AXIS_W);
     if (x->kind != ONNX_VIEW || x->tensor != first->tensor || x->n_dim != 4 || h % 2 || w % 2) return false;

@@ -1,14 +1,15 @@
-/* onnx_tokens_share.c - pairs of linear layers that ranks of tensor parallelism may share (networks/graph/summands.h): queries, keys and
- * values before attention and the layer after it, the two of a perceptron; the table of a text's ids and its head. */
+/* onnx_tokens_share.c - pairs of linear layers that tensor-parallel ranks may split
+ * (networks/graph/summands.h): queries, keys and values with the layer after attention, the two layers of a
+ * perceptron, and a text's table of ids with its head. */
 #include "networks/onnx/onnx_inside.h"
 
 typedef struct pairs {
     const hp_graph *g;
-    int32_t *uses, *reader; /* per tensor: by how many layers it is read, the last of them */
+    int32_t *uses, *reader; /* per tensor: number of layers that read it, and the last one */
     int8_t *tp;
 } pairs;
 
-/* A product with a matrix, pixel by pixel, that no other layer shares. */
+/* Is it a matrix product per pixel whose weights no other layer shares? */
 static bool is_linear(const pairs *p, const hp_layer *l) {
     return l->op == HP_CONV && !hp_layer_has_act(l) && p->g->param[l->param[0]].kind == HP_PARAM_LINEAR_W;
 }
@@ -17,7 +18,7 @@ static int32_t only_reader(const pairs *p, int32_t tensor) {
     return p->uses[tensor] == 1 ? p->reader[tensor] : -1;
 }
 
-/* The linear layer that alone reads the tensor, also through an activation; -1: there is none. */
+/* The linear layer that is the tensor's only reader, possibly through an activation; -1 if none. */
 static int32_t second_of(const pairs *p, int32_t tensor) {
     int32_t l = only_reader(p, tensor);
     if (l >= 0 && p->g->layer[l].op == HP_ACT) l = only_reader(p, p->g->layer[l].out);
@@ -45,7 +46,7 @@ static void mark_perceptron(const pairs *p, const hp_layer *act) {
     p->tp[second] = HP_TP_ROW;
 }
 
-/* Of a text: rows of the table, and the logits of these rows. */
+/* Text models: splits the rows of the table, and the logits of these rows. */
 static void mark_vocabulary(const pairs *p, const hp_layer *table, int32_t output) {
     const int32_t head = p->g->tensor[output].producer;
     const hp_layer *l = &p->g->layer[head];

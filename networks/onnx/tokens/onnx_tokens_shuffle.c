@@ -1,18 +1,18 @@
-/* onnx_tokens_shuffle.c - makes maps of views whose axes were cut and put together otherwise, as PyTorch's exporters write channel shuffles,
- * pixel shuffles and their inverse: Reshape, Transpose, Reshape. */
+/* onnx_tokens_shuffle.c - makes maps of views whose axes were split and regrouped. PyTorch's exporters write
+ * channel shuffles, pixel shuffles and their inverse so: Reshape, Transpose, Reshape. */
 #include "networks/onnx/tokens/terms.h"
 
 #include <string.h>
 
 enum { MOST_DIGITS = 3 };
 
-/* Places of a sequence as digits, the last of which runs fastest, and what each adds. */
+/* Places of a sequence as digits, the last running fastest, and the step of each. */
 typedef struct digits {
     int n;
     int64_t extent[MOST_DIGITS], step[MOST_DIGITS];
 } digits;
 
-/* Digits that continue one another become one; false: there are more than two. */
+/* Merges adjacent digits; false if more than two remain. */
 static bool two_digits(const digits *d, digits *out) {
     *out = (digits){0};
     for (int i = 0; i < d->n; i++) {
@@ -41,7 +41,7 @@ static hp_status emit_digits(const onnx_call *c, const digits *of, hp_layer l, i
 
 /* --- what a view has --- */
 
-/* The parts of a view of (N, C[, H[, W]]) by the dimension they make. */
+/* The parts of a view of (N, C[, H[, W]]), grouped by the dimension they form. */
 static onnx_parts parts_of(const onnx_value *v, int axis) {
     const int d = axis == HP_AXIS_C ? 1 : axis == HP_AXIS_H ? 2 : axis == HP_AXIS_W ? 3 : 0;
     return d < v->n_dim ? onnx_view_parts(v->view, d) : (onnx_parts){NULL, 0};
@@ -53,7 +53,8 @@ static bool is_map_view(const onnx_reader *r, const onnx_value *v) {
            !onnx_view_rolls(w) && w->first[HP_AXIS_H] == 0 && w->first[HP_AXIS_W] == 0;
 }
 
-/* Does the dimension have all of its own axis, and after it as many channels, whose step it is, as a block has rows? */
+/* Does the dimension hold all of its own axis, followed by a part of the channels, one per row of a block,
+ * with their step? */
 static bool is_spread(const onnx_reader *r, const onnx_value *v, int axis, int64_t *block, int64_t *step) {
     const onnx_parts p = parts_of(v, axis);
     const int64_t own = onnx_extent(r, v, axis);
@@ -104,7 +105,7 @@ static hp_status spread(const onnx_call *c, onnx_value *v, int32_t *y, bool *fit
 
 /* --- pixels to channels --- */
 
-/* Has the dimension every block-th row? */
+/* Does the dimension hold every block-th row? */
 static bool is_thinned(const onnx_reader *r, const onnx_value *v, int axis, int64_t block) {
     const onnx_parts p = parts_of(v, axis);
     const int64_t n = onnx_extent(r, v, axis);

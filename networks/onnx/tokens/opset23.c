@@ -1,5 +1,5 @@
-/* opset23.c - nodes of opset 23 that are layers by themselves: Attention, read as the nodes that exporters wrote for it before
- * (onnx_tokens_attention.c, onnx_tokens_masks.c), and RMSNormalization. */
+/* opset23.c - opset 23 nodes that are whole layers: RMSNormalization, and Attention, which is read as the
+ * nodes that exporters wrote before (onnx_tokens_attention.c, onnx_tokens_masks.c). */
 #include "networks/onnx/tokens/terms.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
 
-/* The value as `w`, its dimensions in another order. */
+/* The value with the view `w`, its dimensions permuted. */
 static void permuted(const onnx_call *c, onnx_value *out, const onnx_value *x, onnx_view w,
                      const int perm[4]) {
     int64_t dim[4];
@@ -19,7 +19,7 @@ static void permuted(const onnx_call *c, onnx_value *out, const onnx_value *x, o
     onnx_result_view(c, out, x, &w, 4, dim);
 }
 
-/* Input k as (N, heads, L, d); of three dimensions its last is the heads', one after the other. */
+/* Input k as (N, heads, L, d). With three dimensions, the last holds the heads' channels, head by head. */
 static hp_status by_heads(const onnx_call *c, int k, const char *count, onnx_value *out) {
     static const int to_front[4] = {0, 2, 1, 3};
     onnx_value *x;
@@ -59,7 +59,7 @@ static hp_status refuse_parts(const onnx_call *c) {
     return HP_OK;
 }
 
-/* Truths, of what is seen, as what masks add. */
+/* Converts a boolean mask (true: visible) to numbers to add. */
 static hp_status mask_floats(const onnx_call *c, const onnx_const *k, onnx_const *out) {
     *out = *k;
     if (k->type != ONNX_BOOL || !k->data) return HP_OK;
@@ -71,7 +71,7 @@ static hp_status mask_floats(const onnx_call *c, const onnx_const *k, onnx_const
     return HP_OK;
 }
 
-/* Queries times keys, scaled and masked, as far as the softmax. */
+/* Queries times keys, scaled and masked, up to the softmax. */
 static hp_status read_scores(onnx_call *c, onnx_value *q, const onnx_value *k, onnx_value *scores) {
     static const int turn[4] = {0, 1, 3, 2};
     onnx_value keys = *k, *const pair[2] = {q, &keys};

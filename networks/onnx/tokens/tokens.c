@@ -1,5 +1,5 @@
-/* tokens.c - what makes tokens: rows of a table that ids name, a class token before them, their places; and the head
- * that is tied to the table of ids. */
+/* tokens.c - the sources of tokens: table rows selected by ids, a class token in front, positions; and the
+ * head tied to the table of ids. */
 #include "networks/graph/layer.h"
 #include "networks/onnx/tokens/terms.h"
 
@@ -8,7 +8,7 @@
 
 /* --- ids --- */
 
-/* The output is x with the table's columns as channels, its last dimension. */
+/* The output has x's dimensions and, as the last one, the table's columns as channels. */
 static void result_of_ids(onnx_call *c, const onnx_value *ids, int32_t y, int64_t columns) {
     onnx_value like = *ids;
     int n = 0;
@@ -40,7 +40,7 @@ hp_status onnx_term_embedding(onnx_call *c, onnx_value *const *in, bool *fits) {
     return HP_OK;
 }
 
-/* The parameter that the constant, transposed, is; -1: none. */
+/* The parameter that equals the transposed constant; -1: none. */
 static int32_t table_of(const onnx_reader *r, const onnx_const *w) {
     const int32_t i = w->turned ? onnx_names_find(&r->names, w->turned) : -1;
     return i < 0 ? -1 : r->value[i].table - 1;
@@ -64,7 +64,7 @@ hp_status onnx_term_tied(onnx_call *c, onnx_value *const *in, bool *fits) {
 
 /* --- the class token --- */
 
-/* Tokens (N, H W, C), the dimension `axis` of which is rows and columns. */
+/* Is it tokens (N, H W, C), with rows and columns in dimension `axis`? */
 static bool is_tokens(const onnx_reader *r, const onnx_value *x, int axis) {
     int of[HP_AXES];
     if (x->n_dim != 3 || axis != 1 || !onnx_axes(r, x, of)) return false;
@@ -78,7 +78,7 @@ static bool is_tokens(const onnx_reader *r, const onnx_value *x, int axis) {
            (of[HP_AXIS_W] < 0 || of[HP_AXIS_W] == axis) && onnx_is_channel_dim(r, x, 2);
 }
 
-/* The same for all samples? */
+/* Are the rows the same for all samples? */
 static bool rows_alike(const onnx_const *k, int64_t samples) {
     const int64_t n = k->count / samples;
     for (int64_t i = n; k->data && i < k->count; i++)
@@ -113,7 +113,7 @@ hp_status onnx_term_classtoken(onnx_call *c, onnx_value *const *in, bool *fits) 
 
 /* --- places --- */
 
-/* A number for each row, column and channel of x, the same for all samples. */
+/* Is it a number for each row, column and channel of x, the same for all samples? */
 static bool is_map(const onnx_reader *r, const onnx_value *x, const onnx_const *k) {
     int of[HP_AXES];
     if (k->n_dim > x->n_dim || !onnx_axes(r, x, of)) return false;
