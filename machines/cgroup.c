@@ -1,5 +1,6 @@
-/* cgroup.c - limits of control groups (Linux: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst; proc(5) for
- * mountinfo). A group is limited by itself and by every group above it, so the files of all of them are read. */
+/* cgroup.c - limits of control groups (Linux: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst; proc(5)
+ * for mountinfo). A group is limited by itself and by all groups above it, so the files of all of them are
+ * read. */
 #include "machines/cgroup.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static int64_t read_bytes(const char *folder, const char *file) {
     return end == line ? -1 : value;
 }
 
-/* A row "KEY NUMBER" of a file; `missing` if there is none. */
+/* Value of a row "KEY NUMBER" of a file; `missing` if there is none. */
 static int64_t read_row(const char *folder, const char *file, const char *key, int64_t missing) {
     char path[LINE], line[128];
     int64_t value = missing;
@@ -46,8 +47,8 @@ static int64_t read_row(const char *folder, const char *file, const char *key, i
 
 typedef struct memory_files {
     const char *limit, *used;
-    const char *inactive, *active; /* rows of memory.stat: pages of files, lately unused and used */
-    const char *events;            /* its row oom_kill counts processes that were killed */
+    const char *inactive, *active; /* rows of memory.stat: inactive and active file pages */
+    const char *events;            /* file whose row oom_kill counts killed processes */
 } memory_files;
 
 static const memory_files MEMORY_V1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
@@ -60,7 +61,7 @@ static void limit_memory(const char *folder, const memory_files *files, hp_cgrou
     if (out->oom_kills < 0) out->oom_kills = read_row(folder, files->events, "oom_kill", -1);
     const int64_t limit = read_bytes(folder, files->limit), used = read_bytes(folder, files->used);
     if (limit < 0 || limit >= NO_LIMIT_V1) return;
-    /* pages of files are dropped before the limit is exceeded, as MemAvailable counts them for the node */
+    /* file pages are dropped before the limit is exceeded; MemAvailable counts them the same way */
     const int64_t held = used - read_row(folder, "memory.stat", files->inactive, 0) -
                          read_row(folder, "memory.stat", files->active, 0);
     const int64_t left = held <= 0 ? limit : held < limit ? limit - held : 0;
@@ -99,7 +100,7 @@ static void apply_v2(const char *folder, hp_cgroup *out) {
 /* --- where the groups are --- */
 
 typedef struct hierarchy {
-    const char *filesystem, *controller; /* in mountinfo; version 2 has all controllers in one hierarchy */
+    const char *filesystem, *controller; /* as in mountinfo; version 2 has all controllers in one hierarchy */
     void (*apply)(const char *folder, hp_cgroup *out);
 } hierarchy;
 
@@ -136,10 +137,10 @@ static bool find_group(const char *root, const hierarchy *h, char group[LINE]) {
 }
 
 typedef struct mount {
-    char top[LINE], point[LINE]; /* the group that is mounted, and where */
+    char top[LINE], point[LINE]; /* the mounted group, and its mount point */
 } mount;
 
-/* A line of mountinfo: "36 35 98:0 TOP POINT options [fields] - FILESYSTEM source OPTIONS". */
+/* Parses a line of mountinfo: "36 35 98:0 TOP POINT options [fields] - FILESYSTEM source OPTIONS". */
 static bool parse_mount(char *line, const hierarchy *h, mount *m) {
     char filesystem[64], options[LINE];
     const char *kind = strstr(line, " - ");
@@ -158,15 +159,16 @@ static bool find_mount(const char *root, const hierarchy *h, mount *m) {
     return found;
 }
 
-/* The group's path below the mounted one. In a container it may lie elsewhere ("/../.."): then what is mounted is
- * all that can be seen. */
+/* The group's path below the mounted one. In a container, it may lie elsewhere ("/../.."); only the mounted
+ * part is visible then. */
 static const char *below_top(const char *group, const char *top) {
     const size_t n = strcmp(top, "/") == 0 ? 0 : strlen(top);
     const bool inside = strncmp(group, top, n) == 0 && (group[n] == '/' || group[n] == '\0');
     return inside && !strstr(group, "/..") ? group + n : "";
 }
 
-/* The folder of the process's group; the length of the mounted one's name, which it begins with, 0: there is none. */
+/* Finds the directory of the process's group. Returns the length of its prefix, the mount point; 0: there is
+ * none. */
 static int find_folder(const char *root, const hierarchy *h, char folder[3 * LINE]) {
     char group[LINE];
     mount m;

@@ -1,16 +1,18 @@
-/* data_sheets.h - published figures of GPUs and links, as initialisers for the tables that are made of them.
+/* data_sheets.h - published figures of GPUs and links, as initialisers for the tables built from them.
  *
- * GPUs: NVIDIA's data sheets. float32 outside of tensor cores; matrices dense, where a sheet gives the rate with
- * sparsity half of it; memory as sold. Source by class:
- *   p40 (2016), v100 (2020; V100 and T4 multiply 8-bit integers outside of tensor cores and in them, resp.: V100 four
- *   products for a float32 one), t4 (2019), a100 (2021 and 2022: SXM 80 GB 2039 GB/s, PCIe 80 GB 1935 GB/s), a10 (2021),
- *   a30 (2022), a40 (2021), l4 (2023), l40s (2023), h100 (2023: SXM5, PCIe, NVL), h200 (2024), b200 (HGX, 2025, up to
- *   8 TB/s), rtx-pro-6000 (Blackwell Server Edition, 2025); rtx-3090, rtx-4090, rtx-5090: NVIDIA's white papers of GA102
- *   (2021), AD102 (2022), GB202 (2025), in 16 bits with sums in float32, which is half of their rate without
- * Latencies: NCCL 2.30's tuner, protocol Simple, src/graph/tuning.cc: 4.0 us over NVLink, 5.7 us over PCIe (ring), 14 us
- * over the network. Rates of links: effective rates of NCCL's topo.h (PCIe 3 x16 12 GB/s, doubled by each generation;
- * EDR 12.2, HDR 24, NDR 46 GB/s), of NVLink per machine or as measured on it. launch_s is a guess: 5 us for a kernel
- * launch as frameworks do it. */
+ * GPUs: NVIDIA's data sheets. float32 is outside tensor cores. Matrix rates are dense: half of the rate if a
+ * sheet gives it with sparsity. Memory is as sold. Sources by class: p40 (2016), v100 (2020), t4 (2019), a100
+ * (2021 and 2022: SXM 80 GB 2039 GB/s, PCIe 80 GB 1935 GB/s), a10 (2021), a30 (2022), a40 (2021), l4 (2023),
+ * l40s (2023), h100 (2023: SXM5, PCIe, NVL), h200 (2024), b200 (HGX, 2025, up to 8 TB/s), rtx-pro-6000
+ * (Blackwell Server Edition, 2025); rtx-3090, rtx-4090, rtx-5090: NVIDIA's white papers on GA102 (2021),
+ * AD102 (2022), GB202 (2025), in 16 bits with float32 accumulation, which is half of their rate without. V100
+ * multiplies 8-bit integers outside tensor cores, four products for a float32 one; T4 multiplies them in
+ * tensor cores.
+ *
+ * Latencies: NCCL 2.30's tuner, protocol Simple, src/graph/tuning.cc: 4.0 us over NVLink, 5.7 us over PCIe
+ * (ring), 14 us over the network. Link rates: effective rates of NCCL's topo.h (PCIe 3 x16 12 GB/s, doubled
+ * by each generation; EDR 12.2, HDR 24, NDR 46 GB/s); NVLink per machine or as measured on it. launch_s is a
+ * guess: 5 us for a kernel launch, as in frameworks. */
 #ifndef HP_DATA_SHEETS_H
 #define HP_DATA_SHEETS_H
 
@@ -19,14 +21,14 @@
 #define NET_S    14e-6
 
 /* clang-format off */
-/* Rates in units of 10^12 operations/s and 10^9 bytes/s: float32, tf32, bf16, fp16, int8 on matrices, memory. */
+/* Rates in 10^12 operations/s and 10^9 bytes/s: float32; tf32, bf16, fp16, int8 on matrices; memory. */
 #define GPU_CLASS(class, similar, gigabytes, fp32, tf32, bf16, fp16, int8, memory) \
     {.name = class, .like = similar, .memory_bytes = gigabytes * INT64_C(1000000000), .flops_per_s = fp32 * 1e12, \
      .tf32_flops_per_s = tf32 * 1e12, .bf16_flops_per_s = bf16 * 1e12, .fp16_flops_per_s = fp16 * 1e12, \
      .int8_ops_per_s = int8 * 1e12, .bytes_per_s = memory * 1e9, .launch_s = 5e-6}
 
-/* `like`: the nearest architecture of which something was measured or published (costmodels/data/shipped.cost), at the own data
- * sheet's rates */
+/* `like` is the most similar architecture with measured or published figures (costmodels/data/shipped.cost),
+ * used at the class's own data-sheet rates */
 #define CLASS_A100_40      GPU_CLASS("a100-40",      "a100-40", 40,  19.5, 156,   312,   312,   624,  1555)
 #define CLASS_A100_80      GPU_CLASS("a100-80",      "a100-40", 80,  19.5, 156,   312,   312,   624,  2039)
 #define CLASS_A100_80_PCIE GPU_CLASS("a100-80-pcie", "a100-40", 80,  19.5, 156,   312,   312,   624,  1935)
@@ -58,7 +60,7 @@
 #define LINK_PCIE5      {"pcie5", PCIE_S, 48e9}
 #define LINK_NVLINK_V   {"nvlink", NVLINK_S, 60e9}      /* V100: three of 20 GB/s between two (NCCL topo.h) */
 #define LINK_NVLINK     {"nvlink", NVLINK_S, 168e9}     /* A100: fitted to published training runs */
-#define LINK_NVSWITCH   {"nvswitch", NVLINK_S, 220e9}   /* A100: bus bandwidth, measured 210-232 */
+#define LINK_NVSWITCH   {"nvswitch", NVLINK_S, 220e9}   /* A100: measured bus bandwidth is 210-232 */
 #define LINK_NVSWITCH_H {"nvswitch-h", NVLINK_S, 370.8e9} /* H100, H200: ring */
 #define LINK_NVSWITCH_B {"nvswitch-b", NVLINK_S, 721.8e9} /* B200: 18 of 40.1 GB/s (NCCL topo.h) */
 #define LINK_EDR        {"ib-edr", NET_S, 12.2e9}

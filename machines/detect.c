@@ -1,5 +1,5 @@
-/* detect.c - network cards: the rates of active InfiniBand ports ("200 Gb/sec (4X HDR)"), else of Ethernet ("10000", in
- * Mb/s). Of several rates the fastest counts, and the cards that have it. */
+/* detect.c - network cards: the rates of active InfiniBand ports ("200 Gb/sec (4X HDR)"), otherwise of
+ * Ethernet ("10000", in Mb/s). If rates differ, only the cards with the highest count. */
 #include "machines/detect.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ static void add(cards *c, double rate) {
     c->n += rate > 0 && rate == c->rate;
 }
 
-/* The number that a file begins with; 0: none. */
+/* The number at the start of a file; 0: none. */
 static double number_in(const char *folder, const char *file) {
     char path[PATH_MAX];
     double v = 0;
@@ -29,7 +29,7 @@ static double number_in(const char *folder, const char *file) {
     return v > 0 ? v : 0;
 }
 
-/* Calls `each` with every folder below. */
+/* Calls `each` for every directory in `folder`. */
 static void for_each(const char *folder, void (*each)(const char *path, cards *c), cards *c) {
     DIR *d = opendir(folder);
     char path[PATH_MAX];
@@ -50,7 +50,7 @@ static void add_infiniband(const char *card, cards *c) {
     if (snprintf(ports, sizeof ports, "%s/ports", card) < PATH_MAX) for_each(ports, add_port, c);
 }
 
-/* Bridges and tunnels have no device of their own. */
+/* Bridges and tunnels have no device of their own and are skipped. */
 static void add_ethernet(const char *card, cards *c) {
     char device[PATH_MAX];
     if (snprintf(device, sizeof device, "%s/device", card) >= PATH_MAX) return;

@@ -1,4 +1,4 @@
-/* device_class.c - the classes of GPUs and links, and how names lead to them. */
+/* device_class.c - the classes of GPUs and links, and how names map to them. */
 #include "machines/device_class.h"
 
 #include "machines/data_sheets.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where words leave several, the first: the one most sold comes first. The last figure is the TDP in watts as
- * published for the class, the most where it may be configured: of H100 PCIe read in NVIDIA's product brief, the others
- * not checked against their data sheets. */
+/* If the words of a name match several models, the first wins, so the best-selling one comes first. The last
+ * figure is the published TDP in watts, or its maximum if it is configurable. For H100 PCIe it is from
+ * NVIDIA's product brief; the others were not checked against their data sheets. */
 static const hp_gpu_model models[] = {
     {CLASS_A100_40, LINK_NVLINK, LINK_HDR, 400},
     {CLASS_A100_80, LINK_NVLINK, LINK_HDR, 400},
@@ -21,7 +21,7 @@ static const hp_gpu_model models[] = {
     {CLASS_H100_NVL, LINK_PCIE5, LINK_NDR, 400},
     {CLASS_H200, LINK_NVSWITCH_H, LINK_NDR, 700},
     {CLASS_L40S, LINK_PCIE4, LINK_HDR, 350},
-    {CLASS_B200, LINK_NVSWITCH_H, LINK_NDR, 1000}, /* the link: H100's, at least */
+    {CLASS_B200, LINK_NVSWITCH_H, LINK_NDR, 1000}, /* link rate: at least H100's */
     {CLASS_RTX_PRO_6000, LINK_PCIE5, LINK_NDR, 600},
     {CLASS_RTX_3090, LINK_PCIE4, LINK_HDR, 350},
     {CLASS_RTX_4090, LINK_PCIE4, LINK_HDR, 450},
@@ -81,7 +81,7 @@ static void split_last(words *w) {
     last[series] = '\0';
 }
 
-/* Runs of letters and digits, in small letters; "40gb" counts as "40". */
+/* Runs of letters and digits in lower case; "40gb" becomes "40". */
 static words words_of(const char *name) {
     words w = {0};
     while (*name && w.n < MAX_WORDS) {
@@ -108,7 +108,8 @@ static bool has_digit(const char *word) {
     return strpbrk(word, "0123456789") != NULL;
 }
 
-/* Of the words of a class's name, those that the name has; 0: it is another GPU, without a word up to the first number. */
+/* Number of words of a class's name that occur in the given name. 0: it is another GPU, because a word up to
+ * the first number is missing. */
 static int common_words(const words *class, const words *name) {
     int n = 0;
     for (int i = 0; i < class->n; i++) {
@@ -119,7 +120,7 @@ static int common_words(const words *class, const words *name) {
     return n;
 }
 
-/* Words that make of a GPU another product, unless its class has them. */
+/* Does the name contain a word that marks another product, and that its class lacks? */
 static bool is_variant(const words *class, const words *name) {
     static const char *const variants[] = {"ti", "super", "laptop", "mobile", "max", "d", "nvl"};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
@@ -168,7 +169,7 @@ const hp_gpu_model *hp_gpu_model_nearest(const hp_device_class *d) {
     return best;
 }
 
-/* Without the last word, of which there is only a part: it may be the name of another GPU. Not where it is the only one. */
+/* Drops the last word if it is cut off, because it may name another GPU. Keeps a single word. */
 static size_t drop_last_word(const char *slug, size_t k) {
     size_t end = k;
     while (end && slug[end - 1] != '-') end--;
@@ -197,7 +198,8 @@ static void assume(double *rate, double other, double factor) {
 void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model) {
     const hp_device_class *m = &model->device;
     const double factor = d->flops_per_s > 0 ? d->flops_per_s / m->flops_per_s : 1;
-    snprintf(d->like, sizeof d->like, "%s", m->name); /* of which rows may be known, else its kin's */
+    snprintf(d->like, sizeof d->like, "%s", m->name); /* its rows may be known; otherwise those of the class
+                                                       * it is like */
     if (d->memory_bytes <= 0) d->memory_bytes = m->memory_bytes;
     assume(&d->tf32_flops_per_s, m->tf32_flops_per_s, factor);
     assume(&d->bf16_flops_per_s, m->bf16_flops_per_s, factor);
@@ -208,7 +210,7 @@ void hp_device_class_assume(hp_device_class *d, const hp_gpu_model *model) {
     assume(&d->launch_s, m->launch_s, 1);
 }
 
-/* Of all classes; 0: of a rate that none has. */
+/* The least of all classes; 0 if no class has that rate. */
 static double least(size_t offset) {
     double rate = INFINITY;
     for (int i = 0; i < N_MODELS; i++) {

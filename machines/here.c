@@ -1,5 +1,5 @@
-/* here.c - limits are applied one after another, from the node's hardware to the batch system's share; the last
- * one that leaves less is the one to name. */
+/* here.c - applies limits one after another, from the node's hardware to the batch system's share, and names
+ * the last one that lowered the result. */
 #include "machines/here.h"
 
 #include "machines/cgroup.h"
@@ -14,13 +14,13 @@ const hp_here_source hp_here_system = {.root = ""};
 /* --- processors --- */
 
 static void limit_cores(hp_here *h, double cores, const char *by) {
-    const int32_t whole = cores < 1 ? 1 : (int32_t)cores; /* a part of a core is slow, not none */
+    const int32_t whole = cores < 1 ? 1 : (int32_t)cores; /* a fraction of a core is slow, but still a core */
     if (whole >= h->cores) return;
     h->cores = whole;
     snprintf(h->cores_limit, sizeof h->cores_limit, "%s", by);
 }
 
-/* A number in the environment; 0: none. */
+/* A number from the environment; 0: none. */
 static int64_t environment(const char *name) {
     const char *text = getenv(name);
     const int64_t value = text ? strtoll(text, NULL, 10) : 0;
@@ -28,8 +28,8 @@ static int64_t environment(const char *name) {
 }
 
 static void apply_slurm_cores(hp_here *h) {
-    /* of the job on this node, else of the task. Slurm counts cores or hardware threads, as it is configured; a
-     * core is at least one of either */
+    /* Slurm's count for the job on this node, otherwise for the task. It counts cores or hardware threads,
+     * depending on its configuration; a core is at least one of either. */
     static const char *const NAMES[] = {"SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK"};
     for (int i = 0; i < 2; i++) {
         const int64_t cpus = environment(NAMES[i]);
@@ -67,7 +67,7 @@ static void apply_slurm_memory(hp_here *h) {
     limit_memory(h, each * cpus * MEBI, node ? "SLURM_MEM_PER_NODE" : "SLURM_MEM_PER_CPU");
 }
 
-/* Rows of /proc/meminfo, in bytes; 0: unknown. */
+/* A row of /proc/meminfo, in bytes; 0: unknown. */
 static int64_t read_meminfo(const char *root, const char *key) {
     char path[1100], line[256];
     long long kib = 0;

@@ -1,4 +1,4 @@
-/* machine.c - finding a machine: this one, a shipped one, a file, or the words themselves. */
+/* machine.c - finds a machine: this one, a shipped one, a file, or a description on the command line. */
 #include "machines/machine.h"
 #include "base/alloc.h"
 #include "base/host.h"
@@ -49,7 +49,7 @@ static hp_status not_found(const char *name, int why, hp_error *err) {
                    name, hp_device_machines, hp_machine_names());
 }
 
-/* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1), and ends them. */
+/* Reads at most MAX_FILE bytes into text (of MAX_FILE + 1) and terminates it. */
 static hp_status read_file(const char *name, char *text, hp_error *err) {
     FILE *f = hp_input_fopen(name);
     if (!f) return not_found(name, errno, err);
@@ -82,7 +82,7 @@ static hp_status load_gpus(const hp_device_info *device, hp_machine *m, hp_error
                    path, device->name);
 }
 
-/* A mistake of the command line, not of a file. */
+/* Errors here are the command line's, not a file's. */
 static hp_status load_words(const char *text, hp_machine *m, hp_error *err) {
     const hp_status status = hp_machine_parse(text, "--machine", m, err);
     if (status != HP_OK && err) err->code = HP_EUSAGE;

@@ -1,15 +1,15 @@
-/* machine_gpu.c - the GPUs of this node as a machine: figures of the driver, and of the data sheet where the model is
- * known. */
+/* machine_gpu.c - this node's GPUs as a machine: figures from the driver, and from the data sheet if the
+ * model is known. */
 #include "machines/shipped.h"
 
 #include "machines/data_sheets.h"
 
-/* Messages between ranks of one GPU are copies in its memory: read and written. The latency is a peer copy's,
- * as over NVLink (NCCL 2.30 tuner). */
+/* Messages between ranks on one GPU are copies in its memory: one read, one write. The latency is that of a
+ * peer copy, as over NVLink (NCCL 2.30 tuner). */
 static const hp_link_class same_gpu = {.name = "same-gpu", .latency_s = 4e-6};
 
-/* The data sheet's rates under the class's name, or the driver's under a name of its own and, where it has none, those
- * of the most similar GPU. */
+/* Uses the data sheet's rates and the class's name. For an unknown model, uses the driver's rates and name,
+ * and fills gaps from the most similar GPU. */
 static hp_device_class device_of(const hp_gpu *g, const hp_gpu_model *known) {
     hp_device_class d = {
         .memory_bytes = g->memory_bytes, .flops_per_s = g->flops_per_s, .bytes_per_s = g->bytes_per_s};

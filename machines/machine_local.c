@@ -1,13 +1,13 @@
-/* machine_local.c - the machine hplan runs on, as a machine of CPU devices: one device is one core with one
- * thread. */
+/* machine_local.c - the machine that hplan runs on, as a machine of CPU devices: one device is one core with
+ * one thread. */
 #include "base/host.h"
 #include "machines/data_sheets.h"
 #include "machines/here.h"
 #include "machines/shipped.h"
 
-/* Rates before anything was measured: guesses at one core of a server of the 2020s (two FMA units, 8-wide at about
- * 2 GHz, or 16-wide at about 3 GHz; a fair share of the memory channels; a function call). `hplan
- * calibrate` replaces them. */
+/* Guessed rates until something is measured, for a server core of the 2020s: two FMA units, 8-wide at about 2
+ * GHz or 16-wide at about 3 GHz; a fair share of the memory channels; a function call. `hplan calibrate`
+ * replaces them. */
 static const double narrow_flops_per_s = 60e9, wide_flops_per_s = 190e9;
 
 static hp_device_class guessed_core(void) {
@@ -30,7 +30,7 @@ hp_status hp_machine_local(hp_machine *m, hp_error *err) {
                       .nics_per_node = 1,
                       .device = guessed_core(),
                       .intra = LINK_SHM,
-                      .inter = LINK_TCP /* where a rate is asked for: one node has no network */,
+                      .inter = LINK_TCP /* a placeholder where a rate is required: one node has no network */,
                       .share_cpu = true};
     m->device.memory_bytes = here.memory_bytes;
     return HP_OK;

@@ -1,4 +1,4 @@
-/* machine_text.c - the fields of a machine, and the text of one; text_read.c reads it. */
+/* machine_text.c - the fields of a machine, and its text; text_read.c reads it. */
 #include "machines/machine_text.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@
 #define NODE "node=K x DEVICE"
 #define NIC  "nic=K x RATE"
 
-/* Ranges only keep arithmetic safe (devices fit in 32 bits, rates are not zero); they say nothing about real
- * machines. */
+/* The ranges only keep arithmetic safe (device numbers fit in 32 bits, rates are not zero); real machines are
+ * far from these limits. */
 const machine_field machine_fields[MACHINE_FIELDS] = {
     [M_NAME] = FIELD("name", "", TYPE_NAME, COUNT, name, 1, 63, "name=NAME"),
     [M_SOURCE] = FIELD("source", "", TYPE_TEXT, COUNT, source, 0, 255, "source=\"TEXT\""),
@@ -65,7 +65,7 @@ static char *quoted(hp_arena *arena, const char *s) {
     return out;
 }
 
-/* 22:18 where it is a ratio of small numbers. */
+/* Prints 22:18 if the taper is a ratio of small numbers. */
 static const char *taper_text(hp_arena *arena, double taper) {
     for (int b = 1; b <= 64; b++) {
         const double a = round(taper * b);
@@ -87,7 +87,7 @@ hp_nic_use machine_usual_nic_use(bool cpu) {
     return cpu ? HP_NICS_SHARED : HP_NICS_NEAR;
 }
 
-/* Of the NICs, where it is not the usual one. */
+/* The use of the NICs, if it is not the usual one. */
 static const char *use_text(hp_arena *arena, const hp_machine *m) {
     if (m->nic_use == (int32_t)machine_usual_nic_use(m->device.is_cpu)) return "";
     return hp_arena_printf(arena, ", %s", hp_nic_use_names[m->nic_use]);

@@ -1,4 +1,4 @@
-/* machine_text.h - inside of machines as text: one table of fields serves reading, writing and messages. */
+/* machine_text.h - internals of machines as text: one table of fields for reading, writing and messages. */
 #ifndef HP_MACHINE_TEXT_H
 #define HP_MACHINE_TEXT_H
 
@@ -6,7 +6,7 @@
 #include "machines/quantity.h"
 
 typedef enum machine_type {
-    TYPE_NAME, /* stands in cost tables between spaces */
+    TYPE_NAME, /* printed in cost tables between spaces */
     TYPE_TEXT,
     TYPE_YES,     /* yes or no */
     TYPE_NIC_USE, /* one of hp_nic_use_names */
@@ -51,20 +51,20 @@ typedef enum machine_field_id {
 } machine_field_id;
 
 typedef struct machine_field {
-    const char *clause, *key; /* "nic", "latency": nic=..., latency=T; "": the clause's own */
+    const char *clause, *key; /* "nic", "latency": nic=..., latency=T; key "": the clause's own value */
     machine_type type;
-    hp_quantity unit; /* of a number */
+    hp_quantity unit; /* unit of a number */
     size_t offset, size;
-    double low, high; /* of a number; of a string's length */
-    const char *form; /* how the clause is written, for messages */
+    double low, high; /* range of a number, or of a string's length */
+    const char *form; /* syntax of the clause, for messages */
 } machine_field;
 
 extern const machine_field machine_fields[MACHINE_FIELDS];
 
-/* What a text said of a field; KEPT: a change leaves it as it was. */
+/* Where a field's value comes from. KEPT: a change leaves it as it was. */
 typedef enum machine_found { ABSENT, GIVEN, KEPT, WRONG } machine_found;
 
-/* Which devices a text names, and where they are. */
+/* Devices named in a text, and their places. */
 enum { MACHINE_NAME = 128 };
 typedef struct machine_shape {
     int n_name, n_kind, n_nodes; /* n_nodes: numbers of nodes */
@@ -87,29 +87,30 @@ typedef struct machine_reading {
     char problems[760];                 /* joined by "; " */
 } machine_reading;
 
-/* Adds a problem, with the clause at hand. */
+/* Reports a problem with the current clause. */
 void machine_complain(machine_reading *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reads a value of a field. */
 void machine_put(machine_reading *r, machine_field_id i, const char *value);
 void machine_read_clauses(machine_reading *r, const char *text);
-/* "4 x a100": leaves the number, and in *rest what follows the x; false: not so. */
+/* Splits "4 x a100": leaves the number in text and sets *rest to what follows the x; false if it has another
+ * form. */
 bool machine_counted(char *text, char **rest);
 
-/* mix: "2 x a + 2 x b | 4 x c" of a node, "6 + 2" of nodes, "3:70%" of a slow place. */
+/* Reads devices: "2 x a + 2 x b | 4 x c" per node, "6 + 2" nodes, "3:70%" for a slow place. */
 bool machine_read_shape(machine_reading *r, char *text);
 bool machine_read_nodes(machine_reading *r, char *text);
 void machine_read_slow(machine_reading *r, const char *text);
-/* Is a device's name another class's than the one that is read? */
+/* Is the device named `name` of another class than the one being read? */
 bool machine_of_another(const machine_reading *r, const char *name);
-/* Reads a text once for each class in it; reads: starts from *start, and completes. */
+/* Reads a text once for each class in it; `reads` starts from *start and completes the machine. */
 typedef void machine_read(machine_reading *r, const char *text);
 void machine_read_mix(const machine_reading *start, const char *text, machine_read *reads,
                       machine_reading *out);
-/* Who sends through which NIC where nothing is said. */
+/* Default assignment of devices to NICs. */
 hp_nic_use machine_usual_nic_use(bool cpu);
-/* "8", or "6 + 2" of nodes that are not alike. */
+/* "8", or "6 + 2" if nodes differ. */
 const char *machine_nodes_text(hp_arena *arena, const hp_machine *m);
-/* Fills what was not said, and complains about what is missing. */
+/* Fills missing fields, and reports those that cannot be filled. */
 void machine_complete(machine_reading *r);
 bool machine_name_ok(const char *s);
 

@@ -1,4 +1,4 @@
-/* mix.c - which class a device is of, and how fast it is. */
+/* mix.c - class and speed of each device. */
 #include "machines/machine.h"
 
 static const hp_node_kind *kind_of(const hp_machine *m, int node) {
@@ -15,7 +15,7 @@ int hp_machine_class_at(const hp_machine *m, int device) {
     return k->part[p].class;
 }
 
-/* A word about one device goes before one about its node. */
+/* A statement about a single device takes precedence over one about its node. */
 double hp_machine_speed_at(const hp_machine *m, int device) {
     const int node = device / m->devices_per_node, at = device % m->devices_per_node;
     double speed = 1;

@@ -43,7 +43,8 @@ unsigned hp_network_meet(const hp_machine *m, int a, int b) {
            (a / under == b / under ? HP_NETWORK_LEAVES : 0);
 }
 
-/* Ports: Switch-IB 2 (SB7800, EDR) 36, Quantum (QM8700, HDR) 40, Quantum-2 (QM9700, NDR) 64: NVIDIA's data sheets. */
+/* Number of ports: Switch-IB 2 (SB7800, EDR) 36, Quantum (QM8700, HDR) 40, Quantum-2 (QM9700, NDR) 64:
+ * NVIDIA's data sheets. */
 static int ports_of(const char *link) {
     static const struct {
         const char *link;

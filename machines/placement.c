@@ -1,4 +1,5 @@
-/* placement.c - what follows from where ranks run, and the seats of placements that are not in blocks. */
+/* placement.c - derives node and device from a rank's seat, and computes placements that are not in
+ * blocks. */
 #include "machines/placement.h"
 
 #include "base/arena.h"
@@ -13,7 +14,7 @@ bool hp_seats_are_plain(int places, const int32_t *seat) {
     return true;
 }
 
-/* Only the last node has fewer seats, so that it alone is passed by. */
+/* Only the last node has fewer seats, so only it can be skipped. */
 void hp_seats_cyclic(int places, int per_node, int32_t *seat) {
     const int nodes = (places + per_node - 1) / per_node;
     for (int node = 0, row = 0, k = 0; k < places; k++) {
@@ -35,7 +36,7 @@ static void take_seat(packing *p, int node, int32_t place) {
     p->seat[place] = node * p->per_node + p->used[node]++;
 }
 
-/* Blocks of one size; returns those for which no node had room. */
+/* Packs blocks of one size; returns those that fit on no node. */
 static void pack_size(packing *p, int size, const int32_t *member, const int32_t *sizes, int n_block) {
     int node = 0, anywhere = 0;
     for (int b = 0, at = 0; b < n_block; at += sizes[b++]) {

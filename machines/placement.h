@@ -1,10 +1,10 @@
-/* placement.h - on which node and which device each rank of a program runs: the one rule that the simulator
- * and the executor share. Plain numbers in, plain numbers out.
+/* placement.h - on which node and which device each rank of a program runs: the single rule for simulator and
+ * executor. Takes and returns plain numbers.
  *
- * Ranks are numbered replica by replica, `roles` to each. `clients` replicas in a row share their devices,
- * role by role (AccDP: several processes on one device); the devices they use are numbered without gaps and
- * fill node after node. Where there are more of them than the machine has, they wrap around. Each of them is a place;
- * a placement may give the places each other's seats: the devices used stay the same ones. */
+ * Ranks are numbered replica by replica, with `roles` ranks each. `clients` consecutive replicas share their
+ * devices, role by role (AccDP: several processes on one device). The devices they use, called places, are
+ * numbered without gaps and fill one node after another. If there are more places than devices, they wrap
+ * around. A placement may permute the places' seats; the set of devices stays the same. */
 #ifndef HP_PLACEMENT_H
 #define HP_PLACEMENT_H
 
@@ -14,12 +14,12 @@
 typedef struct hp_placement {
     int32_t roles;    /* ranks of one replica */
     int32_t replicas; /* clients included */
-    int32_t clients;  /* replicas that share a device; divides replicas */
+    int32_t clients;  /* number of replicas that share a device; divides replicas */
     int32_t nodes, devices_per_node;
-    const int32_t *seat; /* per place: a permutation; NULL: the place's own */
+    const int32_t *seat; /* per place: its seat, a permutation; NULL: the place's own */
 } hp_placement;
 
-/* Devices that the ranks ask for, which may be more than the machine has. */
+/* Number of devices that the ranks ask for; may exceed the machine's. */
 static inline int hp_placement_places(const hp_placement *p) {
     return p->replicas / p->clients * p->roles;
 }
@@ -29,7 +29,7 @@ static inline int hp_placement_place(const hp_placement *p, int rank) {
     return rank / p->roles / p->clients * p->roles + rank % p->roles;
 }
 
-/* Of all devices of the machine, numbered node by node. */
+/* Device of a rank, numbered node by node over the machine. */
 static inline int hp_placement_device(const hp_placement *p, int rank) {
     const int place = hp_placement_place(p, rank);
     return (p->seat ? p->seat[place] : place) % (p->nodes * p->devices_per_node);
@@ -42,16 +42,15 @@ static inline int hp_placement_node(const hp_placement *p, int rank) {
 /* Does a device hold more than one rank? */
 bool hp_placement_shares_devices(const hp_placement *p);
 
-/* Seats are numbered as block placement uses them: seat k is on node k / per_node, and the last node used may have fewer
- * seats than the others.
+/* Seats are numbered as block placement uses them: seat k is on node k / per_node, and the last node used may
+ * have fewer seats.
  *
- * Cyclic: places are dealt to the nodes in turn, past nodes that have no seat left (Slurm's srun(1),
- * --distribution=cyclic). */
+ * Cyclic: deals places to the nodes in turn, skipping full nodes (Slurm's srun(1), --distribution=cyclic). */
 void hp_seats_cyclic(int places, int per_node, int32_t *seat);
 
-/* Packed: blocks of places that talk to each other, the largest first (ties: in their order), each on the first node that
- * has room for all of it; what no node has room for takes the first seats that are free (first fit decreasing:
- * Johnson 1974). `member` has the blocks' places one after another, `size` how many each has. */
+/* Packed: takes blocks of communicating places, largest first (ties in order), and puts each on the first
+ * node with room for all of it. Blocks that fit on no node take the first free seats (first fit decreasing:
+ * Johnson 1974). `member` holds the blocks' places one after another, `size` the size of each block. */
 void hp_seats_pack(int per_node, const int32_t *member, const int32_t *size, int n_block, int32_t *seat);
 
 /* Does every place have its own seat? */

@@ -1,5 +1,5 @@
-/* quantity.c - a number, a prefix and a unit. The prefix moves the decimal point before the number is read, so that
- * 370.8GB/s is what 370.8e9 is. */
+/* quantity.c - parses a number, a prefix and a unit. The prefix moves the decimal point before the number is
+ * read, so that 370.8GB/s equals 370.8e9 exactly. */
 #include "machines/quantity.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 typedef struct prefix {
     const char *name;
-    int exponent; /* of ten */
+    int exponent; /* power of ten */
     double factor;
 } prefix;
 
@@ -28,7 +28,7 @@ static const struct {
     const prefix *prefixes;
     unit units[6]; /* the first is printed */
     const char *usual;
-    int exponent; /* of the usual prefix */
+    int exponent; /* power of ten of the usual prefix */
     const char *example;
 } kinds[HP_QUANTITIES] = {
     [HP_QUANTITY_COUNT] = {none, {{"", 1}}, "", 0, "a whole number"},
@@ -43,7 +43,7 @@ static const struct {
     [HP_QUANTITY_SECONDS] = {small, {{"s", 1}}, "u", -6, "a time such as 5us"},
 };
 
-/* Which prefix and unit `text` is; false: none. */
+/* Splits `text` into prefix and unit; false if it is neither. */
 static bool unit_of(const char *text, hp_quantity kind, prefix *p, double *factor) {
     for (const prefix *each = kinds[kind].prefixes; each->name; each++)
         for (int u = 0; kinds[kind].units[u].name; u++) {

@@ -1,4 +1,4 @@
-/* quota.c - control groups with a quota of CPU time, of version 1 or 2. */
+/* quota.c - control groups with a quota of CPU time, in versions 1 and 2. */
 #include "machines/quota.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const double PERIOD_US = 2000, LEAST_US = 1000; /* what the kernel takes at least */
+static const double PERIOD_US = 2000, LEAST_US = 1000; /* the smallest values that the kernel accepts */
 
 hp_status hp_quota_parse(const char *text, int index, int n, double *processors, hp_error *err) {
     int entries = 1;
@@ -74,7 +74,7 @@ hp_status hp_quota_join(hp_quota *q, const char *root, double processors, hp_err
     if (!hp_cgroup_cpu(root, q->parent, &version_2))
         return hp_fail(err, HP_EUNAVAIL,
                        "--quota: this system has no control groups that share out CPU time");
-    if (version_2) { /* a group's children have the controllers that it hands on; it may do so already */
+    if (version_2) { /* a group's children get only the controllers that it delegates; it may do so already */
         hp_error ignored;
         write_file(q->parent, "cgroup.subtree_control", "+cpu", &ignored);
     }
@@ -99,7 +99,7 @@ void hp_quota_leave(hp_quota *q) {
     q->folder[0] = '\0';
 }
 
-/* The process that a group of this name is for; 0: it is somebody else's. */
+/* The process that a group of this name belongs to; 0: the group is not ours. */
 static pid_t owner_of(const char *name) {
     int pid, end = 0;
     return sscanf(name, "hplan-%d%n", &pid, &end) == 1 && !name[end] && pid > 0 ? pid : 0;
@@ -114,7 +114,7 @@ void hp_quota_sweep(const char *root) {
         const pid_t owner = owner_of(e->d_name);
         if (!owner || kill(owner, 0) == 0 || errno != ESRCH) continue;
         snprintf(path, sizeof path, "%s/%s", parent, e->d_name);
-        rmdir(path); /* fails where a process is left in it */
+        rmdir(path); /* fails if a process is still in it */
     }
     closedir(folder);
 }

@@ -1,5 +1,5 @@
-/* shipped.c - machines as published, from machines/data. Starting values: measured cost tables take precedence over
- * them. */
+/* shipped.c - published machines from machines/data. They are starting values: measured cost tables take
+ * precedence. */
 #include "machines/shipped.h"
 
 #include <string.h>

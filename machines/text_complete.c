@@ -1,5 +1,5 @@
-/* text_complete.c - a machine as people describe it: the numbers of nodes and devices and the name of the device are
- * enough; what else is known of such a device fills the gaps, and what is given wins. */
+/* text_complete.c - completes a machine that people describe: the numbers of nodes and devices and the
+ * device's name suffice. Known facts about such a device fill the gaps; given values take precedence. */
 #include "machines/machine_text.h"
 
 #include "machines/data_sheets.h"
@@ -32,7 +32,7 @@ static void name_device(const machine_reading *r, hp_device_class *d) {
         hp_device_class_slug(r->device, d->name, sizeof d->name);
 }
 
-/* What a long name loses may be what tells it from another GPU's: "mig", say. */
+/* Truncating a long name may remove what distinguishes it from another GPU's, such as "mig". */
 static void check_name(machine_reading *r, const hp_device_class *d) {
     bool sure;
     const hp_gpu_model *other = hp_gpu_model_find(d->name, d->memory_bytes, &sure);
@@ -51,12 +51,12 @@ static void suppose_cpu(const machine_reading *r, hp_machine *like) {
     like->inter = tcp;
 }
 
-/* A GPU of no data sheet here: what it holds cannot be guessed, how fast it is only within wide bounds. */
+/* A GPU without a data sheet here: its memory cannot be guessed, its speed only within wide bounds. */
 static void suppose_unknown_gpu(machine_reading *r, hp_machine *like) {
     static const hp_link_class pcie = LINK_PCIE, edr = LINK_EDR;
     hp_device_class *d = &like->device;
     *d = r->m.device;
-    for (int i = M_MEMORY; i < MACHINE_FIELDS; i++) /* a device that was there before --set had others */
+    for (int i = M_MEMORY; i < MACHINE_FIELDS; i++) /* a device replaced by --set had other values */
         if (!gives(r, (machine_field_id)i))
             memset((char *)like + machine_fields[i].offset, 0, machine_fields[i].size);
     like->intra = pcie;
@@ -100,14 +100,14 @@ static void suppose_gpu(machine_reading *r, hp_machine *like) {
     like->inter = known->nic;
 }
 
-/* like=CLASS, as people call it. */
+/* Normalises like=CLASS from a common name. */
 static void name_like(machine_reading *r) {
     bool sure;
     const hp_gpu_model *g = hp_gpu_model_find(r->m.device.like, 0, &sure);
     if (g && sure) snprintf(r->m.device.like, sizeof r->m.device.like, "%s", g->device.name);
 }
 
-/* A link that is named has its usual rate, if it has one. */
+/* A named link gets its usual rate, if it has one. */
 static void suppose_link(const machine_reading *r, machine_field_id name, const hp_link_class *given,
                          hp_link_class *like) {
     const hp_link_class *known = hp_link_class_find(given->name);
@@ -115,13 +115,13 @@ static void suppose_link(const machine_reading *r, machine_field_id name, const 
     if (gives(r, name) && strcmp(given->name, like->name) != 0) *like = known ? *known : none;
 }
 
-/* Its rate is given, or what links of its name have. */
+/* Is its rate given, or known from links of that name? */
 static bool describes(const machine_reading *r, machine_field_id name, machine_field_id rate,
                       const hp_link_class *link) {
     return gives(r, rate) || (gives(r, name) && hp_link_class_find(link->name));
 }
 
-/* A rate that no link of this name has: its latency may be another's, too. */
+/* Does no link of this name have that rate? Then its latency may also differ. */
 static bool is_another(const hp_link_class *known, const hp_link_class *given) {
     static const double ALIKE = 1.5;
     const double ratio = given->bytes_per_s / known->bytes_per_s;
@@ -141,7 +141,7 @@ static void say_links(const machine_reading *r, hp_machine *m) {
                 1e6 * m->inter.latency_s);
 }
 
-/* Numbers below their range are unknown. */
+/* Numbers below their range mean unknown. */
 static bool is_unknown(const machine_field *f, const void *v) {
     return (f->type == TYPE_INT32 && *(const int32_t *)v < f->low) ||
            (f->type == TYPE_INT64 && (double)*(const int64_t *)v < f->low) ||
@@ -166,7 +166,7 @@ static void fill_gaps(machine_reading *r, const hp_machine *like) {
     }
 }
 
-/* Libraries of whose messages between GPUs cost tables have rows (costmodels/comm_mpi.c). */
+/* Accepts libraries with rows in cost tables for messages between GPUs (costmodels/comm_mpi.c). */
 static void check_mpi(machine_reading *r) {
     static const char *const known[] = {"", "mvapich2-gdr", "openmpi"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -1,5 +1,5 @@
-/* text_mix.c - machines whose devices are not all alike, as text: node=2 x a100-80 + 2 x v100-16 | 4 x a100-80,
- * nodes=6 + 2, slow=3:70%, 5.0:80%. A text is read once for every class that it names, as a machine of that class. */
+/* text_mix.c - text of machines whose devices differ: node=2 x a100-80 + 2 x v100-16 | 4 x a100-80, nodes=6 +
+ * 2, slow=3:70%, 5.0:80%. A text is read once for every class that it names, as a machine of that class. */
 #include "machines/machine_text.h"
 
 #include "base/text.h"
@@ -18,7 +18,7 @@ static char *trimmed(char *s) {
     return s;
 }
 
-/* The number of a class's name; -1: no room for it, which is said. */
+/* The number of a class's name; -1: no room for it, which is reported. */
 static int class_named(machine_reading *r, const char *name) {
     machine_shape *s = &r->shape;
     for (int i = 0; i < s->n_name; i++)
@@ -34,7 +34,7 @@ static int class_named(machine_reading *r, const char *name) {
     return s->n_name++;
 }
 
-/* "2 x a100": adds it to a kind of node. */
+/* Adds "2 x a100" to a kind of node. */
 static bool read_part(machine_reading *r, char *text, hp_node_kind *kind) {
     char *name, *end;
     if (!machine_counted(text, &name)) {
@@ -158,7 +158,7 @@ bool machine_of_another(const machine_reading *r, const char *name) {
 
 /* --- putting classes together --- */
 
-/* Two words may mean one device: "a100-40" and "NVIDIA A100 40GB". */
+/* Two names may mean one device: "a100-40" and "NVIDIA A100 40GB". */
 static void check_names(machine_reading *r) {
     for (int k = 1; k < hp_machine_classes(&r->m); k++)
         for (int j = 0; j < k; j++)
@@ -181,7 +181,7 @@ static void check_slow(machine_reading *r) {
     }
 }
 
-/* The numbers of nodes of each kind. */
+/* Sets the number of nodes of each kind. */
 static void place_kinds(machine_reading *r, const machine_shape *s) {
     hp_mix *mix = &r->m.mix;
     const int said = s->n_kind > 0 ? s->n_kind : mix->n_kind, kinds = said > 0 ? said : 1;
@@ -199,13 +199,13 @@ static void place_kinds(machine_reading *r, const machine_shape *s) {
 void machine_read_mix(const machine_reading *start, const char *text, machine_read *reads,
                       machine_reading *out) {
     machine_reading one = *start;
-    reads(&one, text); /* a look at what it names */
+    reads(&one, text); /* a first pass to find its names */
     const machine_shape shape = one.shape;
     const bool mixed = shape.n_name > 1;
     *out = *start;
     out->whole = shape;
     reads(out, text);
-    if (shape.n_kind > 0) { /* it describes the nodes anew */
+    if (shape.n_kind > 0) { /* it describes the nodes from scratch */
         out->m.mix.n_class = mixed ? shape.n_name - 1 : 0;
         out->m.mix.n_kind = mixed ? shape.n_kind : 0;
         if (mixed) memcpy(out->m.mix.kind, shape.kind, sizeof shape.kind);

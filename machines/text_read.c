@@ -1,5 +1,5 @@
-/* text_read.c - clauses of a machine's text: nodes=8; node=4 x a100-80, nvlink=300GB/s; nic=2 x 200Gb/s. Lines count as
- * clauses, # begins a comment. All that is wrong is said at once. */
+/* text_read.c - clauses of a machine's text: nodes=8; node=4 x a100-80, nvlink=300GB/s; nic=2 x 200Gb/s.
+ * Lines count as clauses; # begins a comment. Reports all errors at once. */
 #include "machines/machine_text.h"
 #include "base/alloc.h"
 
@@ -14,7 +14,7 @@
 
 enum { MAX_PARTS = 16 };
 
-/* "nvlink=300GB/s": a key, and what stands behind it. */
+/* "nvlink=300GB/s": a key and its value. */
 typedef struct part {
     char *key, *value; /* value: NULL without one */
 } part;
@@ -37,7 +37,7 @@ void machine_complain(machine_reading *r, const char *format, ...) {
 
 /* --- values --- */
 
-/* Letters, digits and . _ - only: names stand in cost tables between spaces. */
+/* Accepts letters, digits and . _ - only: names appear in cost tables between spaces. */
 bool machine_name_ok(const char *s) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     return strspn(s, allowed) == strlen(s);
@@ -133,7 +133,7 @@ static void refuse_part(machine_reading *r, const char *key, const char *clause)
     machine_complain(r, "there is no '%.40s' here (%s)", key, near ? near : n ? all : "one value");
 }
 
-/* What a link's name must be where it stands without a rate. */
+/* Reports a link that has no rate and whose name has no usual one. */
 static void refuse_link(machine_reading *r, const char *name) {
     static const char *const links[] = {"nvlink", "nvswitch", "nvswitch-h", "nvswitch-b", "pcie",   "pcie4",
                                         "pcie5",  "shm",      "ib-edr",     "ib-hdr",     "ib-ndr", "tcp"};
@@ -183,7 +183,7 @@ static void read_node(machine_reading *r, const part *p, int n) {
     for (int i = 1; i < n; i++) read_link(r, &p[i], "node", M_LINK, M_LINK_RATE, M_LINK_LATENCY);
 }
 
-/* A link that nobody named is what has such a rate. */
+/* The usual link with that rate, for a link without a name. */
 static const char *link_of_rate(double bytes_per_s) {
     static const char *const links[] = {"tcp", "ib-edr", "ib-hdr", "ib-ndr"};
     const char *best = links[0];
@@ -319,7 +319,7 @@ static char *trim(char *s) {
     return s;
 }
 
-/* "..." without its quotes and backslashes, in place. */
+/* Removes quotes and backslashes from "...", in place. */
 static char *unquote(machine_reading *r, char *s) {
     if (*s != '"') return s;
     char *out = s, *at = s + 1;
@@ -332,7 +332,7 @@ static char *unquote(machine_reading *r, char *s) {
     return s;
 }
 
-/* "key=value", "fat-tree 2:1" or "cpu". */
+/* Splits "key=value", "fat-tree 2:1" or "cpu". */
 static part split_part(machine_reading *r, char *text) {
     text = trim(text);
     part p = {text, NULL};
@@ -349,7 +349,7 @@ static part split_part(machine_reading *r, char *text) {
     return p;
 }
 
-/* Up to the next of `ends` outside of quotes, or a line's end; *last: which it was. */
+/* Cuts the text at the next of `ends` outside quotes, or at the end of a line; *last: the character found. */
 static char *take(char **text, const char *ends, char *last) {
     char *from = *text, *at = from;
     bool inside = false;

@@ -1,5 +1,5 @@
-/* text_set.c - what-if: a machine with one thing changed, said as it is described: nodes=16, nic=4 x 400Gb/s,
- * nvlink=300GB/s, a100.memory=80G; and nic=2x, twice as much of it. */
+/* text_set.c - what-if: a machine with one change, in the words of its description: nodes=16, nic=4 x
+ * 400Gb/s, nvlink=300GB/s, a100.memory=80G; or nic=2x, which doubles the value. */
 #include "machines/machine_text.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@ static bool means_device(const hp_machine *m, const char *word, size_t n) {
            (strncasecmp(word, name, n) == 0 && (name[n] == '\0' || name[n] == '-'));
 }
 
-/* The number that a key means: "nodes", "nic" (a NIC's rate), "nic.latency", a link by its name, a rate of the device;
- * -1: none, a clause perhaps. */
+/* The field that a key names: "nodes", "nic" (a NIC's rate), "nic.latency", a link by its name, a rate of the
+ * device; -1: none, possibly a clause. */
 static int field_of(const hp_machine *m, const char *key) {
     const char *dot = strrchr(key, '.'), *last = dot ? dot + 1 : key;
     const size_t n = dot ? (size_t)(dot - key) : 0;
@@ -90,7 +90,7 @@ static void set(machine_reading *r, const char *text) {
     machine_complete(r);
 }
 
-/* The class that "v100.memory=32G" means: the first unless the word is another's. */
+/* The class that "v100.memory=32G" refers to: the first class, unless the word names another. */
 static int class_meant(const hp_machine *m, const char *text) {
     const size_t n = strcspn(text, ".=");
     for (int k = 0; k < hp_machine_classes(m) && text[n] == '.'; k++) {
@@ -100,7 +100,7 @@ static int class_meant(const hp_machine *m, const char *text) {
     return 0;
 }
 
-/* Exchanges the first class and another. */
+/* Exchanges the first class with another. */
 static void turn(hp_machine *m, int class) {
     if (class == 0) return;
     const hp_device_class first = m->device;

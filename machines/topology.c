@@ -1,5 +1,5 @@
-/* topology.c - hwloc's tree (hwloc 2 manual, "Terms and Definitions") in a few figures. A core counts if one of its
- * hardware threads may be used. */
+/* topology.c - reduces hwloc's tree (hwloc 2 manual, "Terms and Definitions") to a few figures. A core counts
+ * if one of its hardware threads may be used. */
 #include "machines/topology.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static hp_status load(const char *synthetic, hwloc_topology_t *t, hp_error *err)
     return HP_EUNAVAIL;
 }
 
-/* Objects of a type with a processor of `set`. */
+/* Number of objects of a type that contain a processor of `set`. */
 static int32_t count(hwloc_topology_t t, hwloc_obj_type_t type, hwloc_const_bitmap_t set) {
     int32_t n = 0;
     for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(t, type, o));)

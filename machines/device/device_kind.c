@@ -1,4 +1,4 @@
-/* device_kind.c - the table of devices, and questions to it. */
+/* device_kind.c - the table of devices, and queries on it. */
 #include "machines/device/device_kind.h"
 
 #include "networks/graph/precision.h"
