@@ -1,8 +1,10 @@
 /* calibrate.c - turns the samples of all runs into rows: a line per shape class, a fit and a share per
- * family, lines for messages and collectives. Tasks that only runs over tiles have (copies, statistics) are
- * taken from those runs, corrected for the ranks' contention. Rows hold seconds on the quiet machine: a sample is
- * divided by the slowdown of its run, by its class of operations. Uses means: a step is the sum of its tasks, and means
- * add up where medians do not. */
+ * family, lines for messages and collectives.
+ *
+ * Tasks that only runs over tiles have (copies, statistics) are taken from those runs, corrected for
+ * contention between ranks. Rows hold seconds on the quiet machine: each sample is divided by its run's
+ * slowdown for its class of operations. Rows use means, because a step is the sum of its tasks, and means add
+ * up while medians do not. */
 #include "costmodels/calibrate.h"
 
 #include "costmodels/cost_fit.h"
@@ -16,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_POINTS = 200 /* of a row; more sizes are thinned out */ };
+enum { MAX_POINTS = 200 /* most points per row; further sizes are thinned out */ };
 
 struct hp_calibration {
     hp_arena *arena;
@@ -47,7 +49,7 @@ static void begin_run(hp_calibration *c, const char *job, int64_t time_s, const 
     snprintf(r->job, sizeof r->job, "%s", job);
 }
 
-/* The newest executed run, without its warm-up. */
+/* Loads the newest executed run, without its warm-up. */
 static hp_status load_run(hp_arena *arena, hp_db *db, hp_plan *plan, hp_trace *trace, hp_drift *drift,
                           hp_error *err) {
     int64_t run;
@@ -74,7 +76,8 @@ hp_status hp_calibration_add(hp_calibration *c, const char *job, int64_t time_s,
 
 hp_status hp_calibration_speed(const hp_calibration *c, const hp_cost_table *t, hp_db *db, hp_speed *speed,
                                double *step_s, bool *undisturbed, hp_error *err) {
-    static const double PRESENT = 0.95; /* ranks wait for those that are not, which no factor corrects */
+    static const double PRESENT = 0.95; /* below this, ranks wait for descheduled ones, which no factor
+                                         * corrects */
     hp_plan plan;
     hp_trace trace;
     hp_drift drift;
@@ -95,7 +98,7 @@ void hp_calibration_hold(hp_calibration *c, hp_held held) {
     l->held[l->n_held++] = held;
 }
 
-/* The samples as on the quiet machine. */
+/* The samples, converted to the quiet machine. */
 static hp_sample_list quiet_samples(const hp_calibration *c, const hp_cost_table *t) {
     hp_sample_list l = c->sample;
     const hp_speed *speed = hp_run_speeds(t, &c->machine, &l);
@@ -105,7 +108,9 @@ static hp_sample_list quiet_samples(const hp_calibration *c, const hp_cost_table
         hp_sample_row *s = &l.row[i];
         const hp_work w = {.flops = s->flops, .bytes = s->bytes};
         s->clock_s = s->seconds;
-        if (hp_link_leaves(&c->machine, s->class)) continue; /* the link's time, whatever the cores' */
+        if (hp_link_leaves(&c->machine, s->class))
+            continue; /* the link's time does not depend on the
+                                                              * cores */
         s->seconds /= s->kind == HP_ROW_COMPUTE ? hp_speed_of_work(&speed[s->run], &c->machine, &w)
                                                 : hp_speed_of_copy(&speed[s->run], &c->machine, s->bytes);
     }
@@ -141,8 +146,8 @@ static double trimmed_mean(const hp_sample_row *s, int n) {
     return sum / (n - 2 * cut);
 }
 
-/* One point per size; messages of training runs have the median, because waiting only ever adds. spread: median relative
- * distance of the samples from their points, computed in `work` (n values). */
+/* Makes one point per size. Messages of training runs use the median, because waiting only adds time. spread:
+ * median relative distance of the samples from their points, computed in `work` (n values). */
 static int make_points(const hp_sample_row *s, int n, double *x, double *y, double *work, double *spread) {
     int points = 0;
     for (int i = 0, j; i < n; i = j) {
@@ -158,7 +163,7 @@ static int make_points(const hp_sample_row *s, int n, double *x, double *y, doub
     return points;
 }
 
-enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread: timers and clocks vary by about this */ };
+enum { RESIDUAL_PERCENT = 2 /* a single sample has no spread; timers and clocks vary by about this */ };
 
 static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) {
     double x[MAX_POINTS], y[MAX_POINTS], spread;
@@ -176,8 +181,9 @@ static void add_line(hp_cost_table *t, const hp_sample_row *s, int n, int runs) 
     hp_rows_add(t, &row);
 }
 
-/* Messages of a benchmark program show what messages cost; those of a training run include other delays and
- * count only where there are no others. Moves the former to the front and returns how many samples to use. */
+/* Messages of a benchmark program show what messages cost. Those of a training run include other delays and
+ * count only if there are no others. Moves the former to the front and returns the number of samples to
+ * use. */
 static int keep_benchmarks(hp_sample_row *s, int n) {
     int kept = 0;
     for (int i = 0; i < n; i++)
@@ -191,9 +197,9 @@ typedef struct family {
     char name[80], class[32];
     hp_fit_sample *sample;
     int n, capacity;
-    double measured_s, expected_s; /* of contended tasks, and alone */
+    double measured_s, expected_s; /* seconds of contended tasks, and of the same tasks alone */
     int64_t contended;
-    double ranks; /* sum over the contended samples */
+    double ranks; /* sum of ranks over the contended samples */
 } family;
 
 typedef struct families {
@@ -280,8 +286,8 @@ static void add_share_row(hp_cost_table *t, const family *f) {
 
 /* --- tasks that only tiles have --- */
 
-/* Share of a family that was not measured under contention: that of batch norm, which is bound by memory in
- * the same way. */
+/* Share of a family that was not measured under contention: that of batch norm, which is memory-bound in the
+ * same way. */
 static double share_like(const hp_cost_table *t, const hp_sample_row *s, bool *own) {
     char name[80], norm[96];
     const hp_row *row = hp_rows_find(t, HP_ROW_SHARE, s->class, hp_key_fit(s->key, name, sizeof name));
@@ -310,13 +316,14 @@ static void add_like_share(hp_cost_table *t, const hp_sample_row *s, double shar
     hp_rows_add(t, &row);
 }
 
-/* Rows of that very length: between lengths a contended measurement tells more than interpolation. */
+/* Is there a row for exactly this length? Between lengths, a contended measurement tells more than
+ * interpolation. */
 static bool only_tiles_have(const hp_cost_table *t, const hp_sample_row *s) {
     return s->kind == HP_ROW_COMPUTE && s->tiles && s->node_ranks > 1 &&
            !hp_rows_find(t, HP_ROW_COMPUTE, s->class, s->key);
 }
 
-/* Adds rows, fits and shares of these tasks: t holds the measured rows, sorted. */
+/* Adds rows, fits and shares of these tasks; t holds the measured rows, sorted. */
 static void add_tile_rows(hp_cost_table *t, hp_sample_list *l, families *f, int runs) {
     const hp_cost_table measured = {.n = t->n, .row = t->row};
     const int first = f->n;
@@ -335,7 +342,7 @@ static void add_tile_rows(hp_cost_table *t, hp_sample_list *l, families *f, int 
     for (int i = first; i < f->n; i++) add_fit_row(t, &f->family[i]);
 }
 
-/* A line per shape class of tasks alone, and of messages. */
+/* Adds a line per shape class of tasks alone, and of messages. */
 static void add_lines(hp_cost_table *t, hp_sample_list *l) {
     for (int i = 0, j; i < l->n; i = j) {
         for (j = i + 1; j < l->n && same_row(&l->row[i], &l->row[j]);) j++;

@@ -1,7 +1,8 @@
-/* comm_collective.c - collectives: the measured line of (link, operation, back end, algorithm, ranks, ranks per node;
- * comm_rows.c), else the steps of the algorithm that the plan chose (plan/collectives/collective.h), else, of a library, the best
- * that any algorithm could do (comm_library.c); with what the back end adds once: a launch, and the buffers to the
- * host and back (Open MPI's coll/accelerator). */
+/* comm_collective.c - cost of collectives. Takes the measured line of (link, operation, back end, algorithm,
+ * ranks, ranks per node; comm_rows.c). Without one, prices the steps of the plan's algorithm
+ * (plan/collectives/collective.h) or, for a library, the best that any algorithm could do (comm_library.c).
+ * Adds the back end's fixed costs: a launch, and copies of the buffers to the host and back (Open MPI's
+ * coll/accelerator). */
 #include "costmodels/gpu/gpu_nccl.h"
 #include "costmodels/cost_line.h"
 #include "costmodels/models.h"
@@ -11,13 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-/* A core of a server of the 2020s (machines/machine_local.c), which adds what came to the host. */
+/* A server core of the 2020s (machines/machine_local.c), which adds the data that arrives on the host. */
 #define HOST_CORE_BYTES_PER_S 10e9
 
 /* --- steps --- */
 
-/* What part of the bytes on the longest path takes time of its own: slices of the data follow each other through the
- * steps, so that of many slices each but the first takes as long as the busiest member is busy with it. */
+/* Fraction of the bytes on the longest path that takes time of its own. Slices of the data pipeline through
+ * the steps: with many slices, each one after the first takes as long as it keeps the busiest member busy. */
 static double not_overlapped(hp_algorithm a, const hp_collective_case *c, const hp_collective_load *load,
                              double bytes) {
     const double sent = load->inside.sent + load->across.sent;
@@ -31,7 +32,8 @@ static double part_seconds(const hp_alpha_beta *l, const hp_collective_part *par
     return part->rounds * l->alpha_s + part->sent * bytes * l->beta_s_per_byte;
 }
 
-/* How many messages leave a leaf switch at once: as many as would leave a node of all its devices. */
+/* Number of messages that leave a leaf switch at once: as many as would leave a single node with all the
+ * switch's devices. */
 static int crossing_leaves(hp_algorithm a, const hp_collective_case *c, const hp_uplinks *up) {
     hp_collective_case wide = *c;
     const int64_t under = (int64_t)c->per_node * up->leaf_nodes;
@@ -40,8 +42,8 @@ static int crossing_leaves(hp_algorithm a, const hp_collective_case *c, const hp
     return hp_algorithm_load(a, &wide).crossing;
 }
 
-/* Of nodes' members that send at once, each has its share of the NICs, and of the links between leaf switches; a step that
- * crosses lasts at least as long as its messages inside a node. */
+/* Line of a step across nodes. Members of a node that send at once share its NICs and the links between leaf
+ * switches. The step takes at least as long as its messages within a node. */
 static hp_alpha_beta line_across(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l,
                                  int crossing, const hp_uplinks *up) {
     hp_alpha_beta across = l->inter;
@@ -65,8 +67,8 @@ double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const 
 
 /* --- back ends --- */
 
-/* How a back end moves data over the ranks of a node, or over nodes: what the whole operation takes before and
- * after, and its messages around `bytes` as a latency and a rate. */
+/* How a back end moves data between ranks of a node, or between nodes: the time before and after the whole
+ * operation, and its messages around `bytes` as latency and rate. */
 typedef struct transport {
     double once_s, copies_s_per_byte;
     hp_alpha_beta line;
@@ -78,13 +80,13 @@ static transport transport_by_host(const hp_row *path, double copies) {
     return (transport){path->y[HP_PATH_LATENCY], copies, line};
 }
 
-/* Do messages take GPU memory by the rules of the machine's MPI? */
+/* Do messages of GPU memory follow the rules of the machine's MPI? */
 static bool has_regimes(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node) {
     return !m->device.is_cpu && (by == HP_WIRE_MPI || by == HP_WIRE_OWN) &&
            hp_mpi_regime(t, m, same_node, 0) != NULL;
 }
 
-/* The latency of a measured message holds the launch; a collective is launched once. */
+/* A measured message's latency includes the launch, but a collective is launched once. */
 static transport transport_of(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                               double bytes) {
     const bool direct = has_regimes(t, m, by, same_node);
@@ -92,7 +94,7 @@ static transport transport_of(const hp_cost_table *t, const hp_machine *m, hp_wi
     const double once = path ? path->y[HP_PATH_LATENCY] : 0,
                  copies = path && path->y[HP_PATH_COPIES] > 0 ? 1 / path->y[HP_PATH_COPIES] : 0;
     if (path && same_node && path->y[HP_PATH_HOST] > 0) return transport_by_host(path, copies);
-    /* copies happen once, around it: its messages are those of the link */
+    /* copies happen once, around it; its messages are those of the link */
     const hp_wire wire = copies > 0 ? HP_WIRE_ANY : by;
     const double launch = copies > 0 ? 0 : once;
     const double small = hp_quiet_p2p(t, m, wire, same_node, 0).seconds,
@@ -103,19 +105,19 @@ static transport transport_of(const hp_cost_table *t, const hp_machine *m, hp_wi
     return (transport){once, copies, {fmax(0, small - launch), beta, gamma}};
 }
 
-/* The part of the whole data that a rank has before or after it. */
+/* Fraction of the whole data that a rank holds before or after it. */
 static double part_held(hp_blocks_of blocks, int ranks) {
     return blocks == HP_BLOCKS_OWN ? 1.0 / ranks : 1;
 }
 
-/* Bytes that are copied to the host and back, against those of a buffer of the whole data both ways. */
+/* Bytes copied to the host and back, relative to copying the whole data both ways. */
 static double copied(const hp_collective_call *c) {
     const hp_collective_info *i = &hp_collective_infos[c->what];
     return (part_held(i->begins, c->ranks) + part_held(i->ends, c->ranks)) / 2;
 }
 
-/* hplan's own steps run the plan's algorithm, and so do processors where no back end is meant; how a library does it is
- * its own affair. */
+/* hplan's own steps run the plan's algorithm, and so do processors if no back end is specified. A library
+ * chooses its own algorithm. */
 static hp_algorithm algorithm_of(const hp_machine *m, const hp_collective_call *c,
                                  const hp_collective_case *k, double bytes) {
     if (c->by == HP_WIRE_ANY && m->device.is_cpu) return c->algorithm;
@@ -139,7 +141,7 @@ static hp_nccl_chip chip_of(const hp_device_class *d) {
                                                     : HP_NCCL_VOLTA;
 }
 
-/* Of the collectives that its tuner knows; false: another. */
+/* Maps the collectives that its tuner knows; false for others. */
 static bool tuned(hp_collective what, hp_nccl_what *out) {
     static const struct {
         hp_collective what;
@@ -159,20 +161,20 @@ static hp_uplinks uplinks_of(const hp_machine *m, int per_node) {
                         .leaf_nodes = hp_network_leaf_nodes(m)};
 }
 
-/* NICs of a node that NCCL's rings and trees get through: they go around from node to node, so that at a leaf switch one
- * node's worth of them leaves. */
+/* Number of a node's NICs that NCCL's rings and trees can use. They go from node to node, so only one node's
+ * traffic leaves a leaf switch. */
 static double open_nics(const hp_uplinks *up) {
     const double nics = up->nics > 0 ? up->nics : 1;
     return up->leaf_links > 0 ? fmin(nics, up->leaf_links) : nics;
 }
 
-/* Where all nodes of a leaf switch send to others. */
+/* The same if all nodes of a leaf switch send to others. */
 static double all_nics(const hp_uplinks *up) {
     const double nics = up->nics > 0 ? up->nics : 1;
     return up->leaf_links > 0 ? fmin(nics, up->leaf_links / up->leaf_nodes) : nics;
 }
 
-/* As NCCL's tuner expects it, on a machine of GPUs: whoever else carries it there is modelled by messages. */
+/* NCCL's tuner model, for machines of GPUs. There, messages model every other back end. */
 static bool by_nccl(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c, double bytes,
                     double *seconds) {
     hp_nccl_what what;
@@ -208,7 +210,7 @@ static double staged_steps(const hp_collective_case *k, const hp_two_lines *l, c
     return seconds;
 }
 
-/* To the host's memory, there as between processors, and back. */
+/* Copies to host memory, runs there as between processors, and copies back. */
 static double staged(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                      const hp_collective_case *k, const hp_row *stage, double bytes) {
     const hp_row *path = hp_comm_path(t, m, HP_WIRE_MPI, true, false);
@@ -243,8 +245,8 @@ static double modelled(const hp_cost_table *t, const hp_machine *m, const hp_col
     return outer->once_s + bytes * copied(c) * outer->copies_s_per_byte + steps;
 }
 
-/* How much longer it takes here than over the links that were measured: as by the model, of which what messages cost
- * beside the wire is a part. */
+/* How much longer it takes here than over the measured links, according to the model. Messages also cost time
+ * beyond the wire. */
 static double slower(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c, double bytes) {
     hp_machine measured = *m;
     measured.inter.bytes_per_s = hp_link_rate(t, &m->inter);
@@ -253,7 +255,7 @@ static double slower(const hp_cost_table *t, const hp_machine *m, const hp_colle
     return modelled(t, m, c, bytes) / modelled(t, &measured, c, bytes);
 }
 
-/* Beyond the measured sizes the model says how much more it takes: few sizes were measured, and far apart. */
+/* Beyond the measured sizes, adds the model's increment: few sizes were measured, and far apart. */
 static double from_row(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                        const hp_row *row, double stretch, double bytes) {
     const double last = row->x[row->n - 1] / stretch;
@@ -262,8 +264,8 @@ static double from_row(const hp_cost_table *t, const hp_machine *m, const hp_col
            fmax(0, modelled(t, m, c, bytes) - modelled(t, m, c, last));
 }
 
-/* How far off another link's rows are, in the mean over GPUs left out (tests/accuracy/collectives.py): among NVLinks; over
- * PCIe, where it is more the host's affair. */
+/* Mean error of another link's rows, over GPUs left out in turn (tests/accuracy/collectives.py): between
+ * NVLinks, and over PCIe, where the host matters more. */
 #define OF_ANOTHER_NVLINK 0.16
 #define OF_ANOTHER_PCIE   0.56
 
@@ -274,7 +276,7 @@ static hp_cost from_rows(const hp_cost_table *t, const hp_machine *m, const hp_c
         hp_collective_call of = *c;
         const double weight = i ? r->weight : 1 - r->weight;
         if (weight <= 0) continue;
-        if (of.by == HP_WIRE_ANY && !m->device.is_cpu) of.by = HP_WIRE_NCCL; /* whose rows stand for any */
+        if (of.by == HP_WIRE_ANY && !m->device.is_cpu) of.by = HP_WIRE_NCCL; /* NCCL's rows stand for any */
         if (r->ranks[i] != c->ranks) of.ranks = of.per_node = r->ranks[i];
         seconds += weight * from_row(t, m, &of, r->row[i], r->stretch, bytes);
     }

@@ -1,6 +1,6 @@
-/* comm_library.c - what a library's own collective takes at best, where it was not measured: the cheapest of the
- * algorithms of the literature, because every library chooses by size (Thakur et al. 2005). Of all-reduces, those of
- * that paper, flat and in two levels; of the others, all that hplan knows. */
+/* comm_library.c - the best time of a library's own collective that was not measured: the cheapest of the
+ * algorithms in the literature, because every library chooses by size (Thakur et al. 2005). All-reduces use
+ * the algorithms of that paper, flat and in two levels; the others use all that hplan knows. */
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static double flat_seconds(hp_algorithm a, const hp_alpha_beta *l, int p, double
     return hp_collective_seconds(a, &c, &(hp_two_lines){*l, *l}, &(hp_uplinks){0}, bytes);
 }
 
-/* Of the steps of a ring, and of others, whose partners are further away. */
+/* Lines of a ring's steps, and of other steps, whose partners are further away. */
 typedef struct distances {
     hp_alpha_beta ring, others;
 } distances;
@@ -36,8 +36,8 @@ static double cheapest(const distances *l, int p, double bytes) {
                 flat_seconds(HP_ALGORITHM_RING, &l->ring, p, bytes));
 }
 
-/* Each of `per_node` members of a node has its share of its NICs, and of the links that go up from its leaf switch: a
- * ring goes around from node to node, so that at a leaf switch one node's members send further. */
+/* Each of a node's `per_node` members gets its share of the NICs and of the leaf switch's uplinks. A ring
+ * goes from node to node, so only one node's members send beyond a leaf switch. */
 static distances shared_by(const hp_alpha_beta *l, const hp_uplinks *up, int per_node) {
     const double nics = up->nics > 0 ? fmax(1, per_node / up->nics) : 1,
                  leaf = up->leaf_links > 0 ? per_node / up->leaf_links : 0;

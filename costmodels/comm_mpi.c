@@ -1,9 +1,10 @@
-/* comm_mpi.c - MPI libraries that take GPU memory: what a message takes by its size (rows `regime`), which collectives go
- * through the host's memory (rows `stage`), and by which algorithm Open MPI adds up there.
+/* comm_mpi.c - MPI libraries that accept GPU memory: the time of a message by size (rows `regime`), the
+ * collectives that go through host memory (rows `stage`), and the algorithm by which Open MPI sums there.
  *
- * Three regimes: eager (the processor writes what came into GPU memory), direct (the NIC reads GPU memory, or one side
- * copies first), pipelined (blocks go to the host, over the wire and back, one after another). Open MPI's decisions:
- * ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of 5.0, all-reduce of a commutative operation. */
+ * Three regimes: eager (the processor writes arriving data into GPU memory), direct (the NIC reads GPU
+ * memory, or one side copies first), pipelined (blocks go to the host, over the wire and back, one after
+ * another). Open MPI's decisions: ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of 5.0, all-reduce of a
+ * commutative operation. */
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ const hp_row *hp_mpi_stage(const hp_cost_table *t, const hp_machine *m, hp_colle
 
 enum { NONOVERLAPPING = 2, DOUBLING, RING, SEGMENTED_RING, RABENSEIFNER, RULES = 4 };
 
-/* Of fewer ranks than `ranks`: of less than so many bytes that algorithm; 0: the rest. */
+/* Rules for fewer than `ranks` ranks: the algorithm for fewer than `below` bytes; 0: for the rest. */
 static const struct {
     int ranks;
     struct {

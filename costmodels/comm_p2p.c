@@ -1,5 +1,5 @@
-/* comm_p2p.c - one message: the measured line of its link and back end, else latency + bytes / bandwidth
- * (Hockney 1994) and what the back end adds: a kernel's launch, copies to the host and back. */
+/* comm_p2p.c - cost of one message: the measured line of its link and back end, otherwise latency + bytes /
+ * bandwidth (Hockney 1994), plus the back end's overhead: a kernel's launch, copies to the host and back. */
 #include "costmodels/cost_line.h"
 #include "costmodels/models.h"
 #include "costmodels/cost_speed.h"
@@ -10,7 +10,7 @@ static double link_seconds(const hp_row *row, const hp_link_class *link, double 
     return link->latency_s * row->y[HP_LINK_LATENCY] + bytes / (rate * row->y[HP_LINK_BANDWIDTH]);
 }
 
-/* Latency and rate of the data sheet. */
+/* Latency and rate from the data sheet. */
 static hp_cost from_link(const hp_cost_table *t, const hp_link_class *link, double bytes) {
     const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
     HP_ASSERT(row); /* the shipped table has a row for every link */
@@ -27,7 +27,7 @@ double hp_link_rate(const hp_cost_table *t, const hp_link_class *link) {
     return row && row->y[HP_LINK_RATE] > 0 ? row->y[HP_LINK_RATE] : link->bytes_per_s;
 }
 
-/* How much longer a message takes here than over the link that was measured. */
+/* How much longer a message takes here than over the measured link. */
 static double slower(const hp_cost_table *t, const hp_link_class *link, double bytes) {
     const hp_row *row = hp_rows_find(t, HP_ROW_LINK, link->name, "");
     const double there =
@@ -39,12 +39,13 @@ static hp_cost from_row(const hp_cost_table *t, const hp_link_class *link, const
     const double first = row->x[0];
     if (row->n > 1 || bytes <= first)
         return hp_cost_of_row(row, slower(t, link, bytes) * hp_line_at(row->x, row->y, row->n, bytes));
-    /* a single size has no slope: the data sheet's */
+    /* a single size has no slope; uses the data sheet's */
     return hp_cost_of_row(row, slower(t, link, first) * row->y[0] + from_link(t, link, bytes).seconds -
                                    from_link(t, link, first).seconds);
 }
 
-/* Whose messages carry it: hplan's own steps go by MPI's; between processors these are those of the link. */
+/* The wire that carries it: hplan's own steps use MPI's messages, which between processors are those of the
+ * link. */
 static hp_wire carrier_of(const hp_machine *m, hp_wire by) {
     if (m->device.is_cpu) return by == HP_WIRE_SHM ? by : HP_WIRE_ANY;
     return by == HP_WIRE_OWN ? HP_WIRE_MPI : by;
@@ -67,7 +68,7 @@ hp_cost hp_cost_add(hp_cost a, hp_cost b) {
                      a.source > b.source ? a.source : b.source};
 }
 
-/* No back end in particular: the link alone. */
+/* Without a particular back end: the link alone. */
 static hp_cost over_link(const hp_cost_table *t, const hp_link_class *link, double bytes) {
     const hp_row *row = hp_rows_find(t, HP_ROW_P2P, link->name, "");
     return row ? from_row(t, link, row, bytes) : from_link(t, link, bytes);

@@ -1,10 +1,12 @@
-/* comm_rows.c - rows of collectives: their keys ("allreduce own.ring r8 n4"), and those that say what one takes: of exactly its
- * ranks, else between those of fewer and of more; of the link that was measured here, of the GPU on a host where it was
- * measured, of the link anywhere, else of the link of its kind that is nearest in rate.
+/* comm_rows.c - rows of collectives: their keys ("allreduce own.ring r8 n4"), and the choice of the rows that
+ * apply. Prefers exactly the given ranks, then interpolates between fewer and more. Prefers the link measured
+ * here, then this GPU on another host, then this link anywhere, then the link of its kind with the nearest
+ * rate.
  *
- * What was published of a link is taken for another rate by bandwidth alone: S bytes take as long as S r'/r over the link of
- * rate r'. So do latency and the size at which NCCL changes protocols stay what they are, and all that depends on bytes is
- * scaled (tests/accuracy/collectives.py holds each GPU's rows to those of the others). */
+ * Published rows are converted to another rate by bandwidth alone: S bytes over a link of rate r' take as
+ * long as S r'/r bytes over the published link of rate r. Latency and the size at which NCCL changes
+ * protocols then stay the same, and everything that depends on bytes is scaled (tests/accuracy/collectives.py
+ * compares each GPU's rows with those of the others). */
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -49,12 +51,13 @@ bool hp_collective_of_key(const char *key, hp_collective_call *c) {
 
 /* --- rows --- */
 
-/* Do hplan's own steps run on it? */
+/* Do hplan's own steps run over it? */
 bool hp_wire_has_steps(hp_wire by) {
     return by == HP_WIRE_OWN || by == HP_WIRE_SHM;
 }
 
-/* What else a row may be of: a library's own choice; what was published of NCCL, where no back end is meant. */
+/* Falls back to a related row: the library's own choice; published NCCL figures if no back end is
+ * specified. */
 static bool next_best(hp_collective_call *c) {
     if (c->by == HP_WIRE_ANY) return c->by = HP_WIRE_NCCL, true;
     if (hp_wire_has_steps(c->by) || c->algorithm == HP_ALGORITHM_LIBRARY) return false;
@@ -70,7 +73,7 @@ static const hp_row *find_row(const hp_cost_table *t, const char *class, hp_coll
     return row;
 }
 
-/* Of as many ranks on one node. */
+/* The row for `ranks` ranks on one node. */
 static const hp_row *find_row_of(const hp_cost_table *t, const char *class, hp_collective_call c, int ranks) {
     c.ranks = c.per_node = ranks;
     return find_row(t, class, c);
@@ -78,7 +81,7 @@ static const hp_row *find_row_of(const hp_cost_table *t, const char *class, hp_c
 
 /* --- numbers of ranks --- */
 
-/* Of one node: rows of fewer and of more ranks, each within a factor of two. */
+/* Single node: finds the rows with fewer and with more ranks, each within a factor of two. */
 static bool find_between(const hp_cost_table *t, const char *class, const hp_collective_call *c,
                          hp_collective_rows *out) {
     int few = c->ranks - 1, many = c->ranks + 1;
@@ -100,8 +103,8 @@ static bool find_in_class(const hp_cost_table *t, const char *class, const hp_co
 
 /* --- links --- */
 
-/* Of what something was published within a node: the rows' class, a link or a device, and the link. Of boards on PCIe, whose
- * hosts differ more than their links, a device's rows are of that device alone. */
+/* Published rows within a node: their class (a link or a device) and the link. PCIe boards differ more by
+ * host than by link, so a device's rows apply to that device alone. */
 static const struct {
     const char *class, *link;
     bool lends;
@@ -150,7 +153,7 @@ static bool find_kin(const hp_cost_table *t, const hp_machine *m, const hp_colle
     return true;
 }
 
-/* What was measured elsewhere is of NCCL between GPUs. */
+/* Rows measured elsewhere are for NCCL between GPUs. */
 static bool find_published(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                            hp_collective_rows *out) {
     if (m->device.is_cpu || c->per_node < c->ranks) return false;

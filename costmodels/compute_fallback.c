@@ -1,5 +1,5 @@
-/* compute_fallback.c - keys of similar tasks that may have been measured: calibrations of training or of
- * float32 are also used to estimate inference and other precisions. */
+/* compute_fallback.c - keys of similar tasks that may have been measured. Calibrations of training or of
+ * float32 also serve to estimate inference and other precisions. */
 #include "costmodels/models.h"
 #include "plan/program/work.h"
 
@@ -10,7 +10,7 @@ static const char inference[] = "infer.";
 /* The parts of "infer.conv k3x3 ... add u8>f32 w56". */
 typedef struct key_parts {
     const char *rest; /* after the first dot */
-    int rest_n;       /* up to the space before the type */
+    int rest_n;       /* length up to the space before the type */
     char type[16];    /* type read: "u8" */
     int width;
 } key_parts;
@@ -28,7 +28,7 @@ static bool split(const char *key, key_parts *p) {
     return true;
 }
 
-/* Is it a task without a layer ("copy u8"), whose size is in bytes? */
+/* Is it a task without a layer ("copy u8"), with a size in bytes? */
 static bool moves_bytes(const key_parts *p) {
     const size_t word = strcspn(p->rest, " ");
     for (int op = 0; op < HP_TASK_OPS; op++)
@@ -43,7 +43,7 @@ static int type_bytes(const char *type) {
     return hp_dtype_bytes(HP_F32);
 }
 
-/* Training has one name for all convolutions, and a separate task for an addition. */
+/* Training has one name for all convolutions, and a separate task for additions. */
 static key_parts as_trained(const key_parts *p, const char **prefix) {
     static const char depthwise[] = "depthwise", add[] = " add";
     key_parts t = *p;

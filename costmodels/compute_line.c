@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct nearest { /* the neighbours of the wanted row length; equal when it was measured */
+typedef struct nearest { /* the neighbours of the wanted row length; equal if it was measured */
     const hp_row *shorter, *longer;
     int shorter_w, longer_w;
 } nearest;
@@ -62,7 +62,7 @@ static double outside_sizes(const hp_row *r, double size) {
     return hp_octaves_outside(r->x[0], r->x[r->n - 1], size);
 }
 
-/* Beyond the row lengths that were measured, or the sizes. */
+/* Octaves outside the measured row lengths, or the measured sizes. */
 static double outside(const nearest *near, int width, double size) {
     if (!near->shorter) return fmax(octaves(width, near->longer_w), outside_sizes(near->longer, size));
     if (!near->longer) return fmax(octaves(width, near->shorter_w), outside_sizes(near->shorter, size));
@@ -70,7 +70,7 @@ static double outside(const nearest *near, int width, double size) {
     return fmin(outside_sizes(near->shorter, size), outside_sizes(near->longer, size));
 }
 
-/* Between the lines of two row lengths: exact for powers of it. */
+/* Interpolates between the lines of two row lengths; exact for powers of the length. */
 static void between(const nearest *near, int width, double size, hp_measured_line *l) {
     const hp_row *longer = near->longer;
     const double share = log((double)width / near->shorter_w) / log((double)near->longer_w / near->shorter_w);

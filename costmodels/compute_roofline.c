@@ -1,7 +1,9 @@
-/* compute_roofline.c - the duration of one task: the measured line of its shape class, else the fit of its
- * family, else that of a similar task (compute_fallback.c), else the device's roofline with the family's
- * efficiency. Flops and bytes both matter: a model of flops alone is far off for high-resolution images,
- * where most layers are bound by memory. */
+/* compute_roofline.c - the duration of one task: the measured line of its shape class, otherwise the fit of
+ * its family, otherwise the line of a similar task (compute_fallback.c), otherwise the device's roofline with
+ * the family's efficiency.
+ *
+ * Flops and bytes both matter: for high-resolution images, a model of flops alone is far off, because most
+ * layers are memory-bound. */
 #include "costmodels/cost_line.h"
 #include "costmodels/models.h"
 #include "costmodels/cost_speed.h"
@@ -20,9 +22,10 @@ hp_cost hp_cost_of_row(const hp_row *row, double seconds) {
     return (hp_cost){seconds, seconds * (low > 0.1 ? low : 0.1), seconds * (1 + row->residual), row->source};
 }
 
-/* How far off a line is that was measured at half or twice the row length: kernels cut rows into blocks. Of 1,600 pairs of
- * rows of convolutions with the same pixels, half are within 4 to 7 % of each other, four in five within 12 to 29 % (the
- * tables of tests/accuracy, seeds 32 and 33). As much is added for each octave outside of the measured sizes. */
+/* Relative error of a line measured at half or twice the row length: kernels cut rows into blocks. Among
+ * 1,600 pairs of rows of convolutions with the same pixels, half are within 4 to 7 % of each other, four in
+ * five within 12 to 29 % (the tables of tests/accuracy, seeds 32 and 33). The same is added for each octave
+ * outside the measured sizes. */
 static const double OF_AN_OCTAVE = 0.15;
 
 static hp_cost from_line(const hp_measured_line *l) {
@@ -38,10 +41,11 @@ static hp_cost from_fit(const hp_row *row, const hp_work *w) {
     return hp_cost_of_row(row, t);
 }
 
-/* Of a row of the device's class, or of one that it is like. */
+/* Cost from a row of the device's class, or of a class that it is like. */
 static hp_cost by_class(const hp_row *row, const hp_machine *m, double seconds) {
     hp_cost c = hp_cost_of_row(row, seconds);
-    const bool another = strcmp(row->class, m->device.name) != 0; /* by the ratio of two data sheets */
+    const bool another = strcmp(row->class, m->device.name) != 0; /* converted by the ratio of two data
+                                                                   * sheets */
     if (another && c.source == HP_SOURCE_MEASURED) c.source = HP_SOURCE_DATASHEET;
     return c;
 }
@@ -58,8 +62,9 @@ static double half_width(hp_cost c) {
     return c.seconds > 0 ? (c.high - c.seconds) / c.seconds : 0;
 }
 
-/* A processor's float32 rate counts two 512-bit multiply-adds a cycle at most; tiles of 16 rows of 64 bytes (AMX) make 16
- * times as many of two bytes, and 32 times as many of one (Intel, Optimization Reference Manual, ch. 20). */
+/* A processor's float32 rate counts at most two 512-bit multiply-adds a cycle. Tiles of 16 rows of 64 bytes
+ * (AMX) do 16 times as many with two-byte elements, and 32 times as many with one-byte elements (Intel,
+ * Optimization Reference Manual, ch. 20). */
 static double most_flops_per_s(const hp_device_class *d, hp_prec prec) {
     static const double OF_TWO_BYTES = 16, OF_ONE = 32;
     if (!d->is_cpu) return hp_device_class_peak(d, prec);
@@ -70,13 +75,13 @@ static double most_flops_per_s(const hp_device_class *d, hp_prec prec) {
 }
 
 double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes) {
-    /* second-level caches of cores read 35 to 100 GB/s (exec/yardstick/l2.c), memory about 10 */
+    /* cores read 35 to 100 GB/s from L2 (exec/yardstick/l2.c), about 10 from memory */
     static const double OF_CACHES = 10;
     const hp_roofline most = {0, fmax(most_flops_per_s(d, prec), fastest), OF_CACHES * d->bytes_per_s};
     return hp_roofline_seconds(&most, flops, bytes);
 }
 
-/* Half-width by which one figure has the other within its interval. */
+/* Half-width at which one figure's interval contains the other. */
 static double apart(double seconds, double other) {
     if (seconds <= 0 || other <= 0) return 0;
     return other > seconds ? other / seconds - 1 : 1 - other / seconds;
@@ -108,14 +113,14 @@ static void type_of(const char *family, char *out, size_t n) {
     snprintf(out, n, "%.*s", type ? (int)strcspn(type + 1, ">") : 0, type ? type + 1 : "");
 }
 
-/* The family, and the type that its factors are multiplied in. */
+/* The family, and the type in which its factors are multiplied. */
 static void family_of(const hp_work *w, char *family, size_t n, char *type, size_t n_type) {
     hp_key_family(w->key, family, n);
     type_of(family, type, n_type);
     if (w->factors) snprintf(type, n_type, "%s", w->factors);
 }
 
-/* Whose rate elements of a type are multiplied at. */
+/* The precision whose rate applies to elements of a type. */
 static hp_prec prec_of(const char *type) {
     static const struct {
         const char *type;
@@ -126,12 +131,12 @@ static hp_prec prec_of(const char *type) {
     return HP_PREC_FP32;
 }
 
-/* "fwd.dense bf16" of "fwd.conv bf16": of kernels with rates of their own. */
+/* The key of kernels with separate rates: "fwd.dense bf16" for "fwd.conv bf16". */
 static void own_key(const hp_work *w, const char *family, const char *type, char *out, size_t n) {
     snprintf(out, n, "%.*s.%s %.20s", (int)strcspn(family, "."), family, w->rates ? w->rates : "", type);
 }
 
-/* What was measured of just such kernels. */
+/* A row measured for exactly such kernels. */
 static const hp_row *specific(const hp_cost_table *t, const hp_machine *m, const hp_work *w,
                               const char *family, const char *type) {
     char own[80];
@@ -143,8 +148,8 @@ static const hp_row *specific(const hp_cost_table *t, const hp_machine *m, const
     return NULL;
 }
 
-/* Efficiency on this device of kernels with rates of their own, else of the family, else of any operation of its type,
- * else of any operation, else from the generic table. */
+/* Efficiency on this device. Looks for rows of kernels with separate rates, then of the family, of any
+ * operation of its type, of any operation, and last in the generic table. */
 static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, const hp_work *w,
                                 const char *family, const char *type) {
     char own[80], typed[32];
@@ -160,7 +165,8 @@ static const hp_row *efficiency(const hp_cost_table *t, const hp_machine *m, con
     return NULL;
 }
 
-/* How the device's multiprocessors share a product; false: it is none, or nothing is known of them. */
+/* How the device's multiprocessors share a matrix product; false if it is none, or nothing is known of
+ * them. */
 static bool tiling_of(const hp_cost_table *t, const hp_machine *m, const char *type, const hp_work *w,
                       hp_tiling *out) {
     const hp_row *tile = NULL, *units = NULL;
@@ -185,12 +191,12 @@ double hp_cost_block_seconds(const hp_cost_table *t, const hp_machine *m, const 
     return row ? hp_line_at(row->x, row->y, row->n, blocks) : 0;
 }
 
-/* Of kernels of another GPU at the own data sheet's rates: where six are left out in turn, nine of ten shapes are within 15 to
- * 47 % instead of 14 to 34 (tests/accuracy/kernels.py). */
+/* Relative error of another GPU's kernels at this GPU's data-sheet rates: with six GPUs left out in turn,
+ * nine of ten shapes are within 15 to 47 % instead of 14 to 34 (tests/accuracy/kernels.py). */
 static const double OF_A_RELATIVE = 0.2;
 
-/* What is known of a library's kernel; of hplan's own it stands for products, whose efficiency may have been measured, and for
- * attention where nothing was. */
+/* Cost of a library's kernel, if known. It also stands for hplan's own products, whose efficiency may have
+ * been measured, and for hplan's attention if nothing was measured. */
 static bool from_library(const hp_cost_table *t, const hp_machine *m, const hp_work *w, const char *family,
                          const char *type, hp_cost *cost) {
     const hp_row *own = w->library ? NULL : specific(t, m, w, family, type);
@@ -217,16 +223,18 @@ static hp_cost by_roofline(const hp_cost_table *t, const hp_machine *m, const hp
     return from_roofline(row, m, w, peak);
 }
 
-/* Octaves outside the sizes and the arithmetic intensities that a fit was made of. */
+/* Octaves outside the sizes and arithmetic intensities that a fit was made from. */
 static double outside_fit(const hp_row *fit, const hp_work *w) {
-    static const double NOT_SAID = 3; /* a row of an older version: it widens, and counts as a guess */
+    static const double NOT_SAID = 3; /* a row of an older version: widens the interval and counts as a
+                                       * guess */
     if (fit->y[HP_FIT_MOST] <= 0) return fit->source == HP_SOURCE_MEASURED ? NOT_SAID : 0;
     const double intensity = w->bytes > 0 ? w->flops / w->bytes : 0;
     return fmax(hp_octaves_outside(fit->y[HP_FIT_LEAST], fit->y[HP_FIT_MOST], w->bytes),
                 hp_octaves_outside(fit->y[HP_FIT_INTENSITY_LEAST], fit->y[HP_FIT_INTENSITY_MOST], intensity));
 }
 
-/* A copy from outside of the device has a latency and a rate, at any size; no roofline knows them. */
+/* Is it a copy from outside the device? It has a latency and a rate at any size, which no roofline
+ * describes. */
 static bool is_load(const char *family) {
     const char *op = strncmp(family, "infer.", 6) == 0 ? family + 6 : family;
     return strncmp(op, "load ", 5) == 0;
@@ -242,8 +250,8 @@ static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work 
     if (!has_line && !fit) return false;
     *cost = has_line ? from_line(&line) : from_fit(fit, w);
     const double outside = has_line ? line.outside : outside_fit(fit, w);
-    if ((has_line && outside <= 0) || is_load(family)) return true; /* what was measured is so */
-    const bool witnessed = has_line && outside <= HP_FAR_OCTAVES;   /* the same shape was as fast */
+    if ((has_line && outside <= 0) || is_load(family)) return true; /* measured tasks are valid */
+    const bool witnessed = has_line && outside <= HP_FAR_OCTAVES;   /* the same shape was that fast */
     const double fastest = fit ? fit->y[HP_FIT_FASTEST] : 0,
                  least_s =
                      witnessed ? 0 : hp_least_seconds(&m->device, prec_of(type), fastest, w->flops, w->bytes);
@@ -251,8 +259,8 @@ static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work 
     return true;
 }
 
-/* The duration of a similar task, scaled by the ratio of their rooflines; a guess with three times its interval, or that
- * of the roofline where it is narrower. */
+/* The duration of a similar task, scaled by the ratio of their rooflines. It is a guess with three times its
+ * interval, or the roofline's interval if that is narrower. */
 static bool like_another(const hp_cost_table *t, const hp_machine *m, const hp_work *w, hp_cost *cost) {
     static const double WIDER = 3;
     hp_work fallback;
@@ -277,7 +285,7 @@ static hp_cost of_kernel(const hp_cost_table *t, const hp_machine *m, const hp_w
     return measured(t, m, w, &cost) || like_another(t, m, w, &cost) ? cost : by_roofline(t, m, w);
 }
 
-/* A kernel plus the passes before it, at the rate at which tensors are quantised. */
+/* A kernel plus the preceding passes, at the rate of quantising tensors. */
 static hp_cost with_passes(const hp_cost_table *t, const hp_machine *m, const hp_work *kernel, double bytes) {
     const hp_work pass = {.key = "infer.quant f32>u8", .bytes = bytes};
     const hp_cost a = of_kernel(t, m, kernel), b = of_kernel(t, m, &pass);
@@ -303,7 +311,7 @@ static const hp_row *share_row(const hp_cost_table *t, const hp_machine *m, cons
                : hp_rows_find(t, HP_ROW_SHARE, m->device.name, hp_key_family(w->key, family, sizeof family));
 }
 
-/* Of a device's multiprocessors, while a kernel runs; nothing has work while it is launched. */
+/* Fraction of a device's multiprocessors that are busy while a kernel runs; during its launch, none are. */
 static double busy_part(const hp_cost_table *t, const hp_machine *m, const hp_work *w, double *launch_s) {
     hp_tiling tiling;
     hp_library_kernel k;

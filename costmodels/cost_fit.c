@@ -19,8 +19,8 @@ static double term(const hp_fit_sample *s, int k) {
     return (k == 0 ? 1 : k == 1 ? s->flops : s->bytes) / s->seconds;
 }
 
-/* Solves for the terms in `use`; every equation is divided by its time. False when the terms are linearly
- * dependent. */
+/* Solves for the terms in `use`; every equation is divided by its time. Returns false if the terms are
+ * linearly dependent. */
 static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *coefficient) {
     int column[TERMS], n_column = 0;
     for (int k = 0; k < TERMS; k++) {
@@ -31,7 +31,7 @@ static bool solve(const hp_fit_sample *sample, int n, const bool *use, double *c
     gsl_matrix *a = gsl_matrix_alloc((size_t)n, (size_t)n_column),
                *cov = gsl_matrix_alloc((size_t)n_column, (size_t)n_column);
     gsl_vector *one = gsl_vector_alloc((size_t)n), *c = gsl_vector_alloc((size_t)n_column);
-    /* scales columns to similar size, as otherwise the rates' units would decide the rank */
+    /* scales columns to similar size, because otherwise the rates' units would decide the rank */
     double scale[TERMS];
     for (int k = 0; k < n_column; k++) {
         scale[k] = 0;
@@ -73,7 +73,7 @@ static int by_size(const void *a, const void *b) {
     return (x->flops > y->flops) - (x->flops < y->flops);
 }
 
-/* Samples of one size say the same thing again. */
+/* Counts distinct sizes: samples of one size repeat the same information. */
 static int count_sizes(const hp_fit_sample *sample, int n) {
     hp_fit_sample *sorted = hp_alloc(sizeof *sorted * (size_t)n);
     memcpy(sorted, sample, sizeof *sorted * (size_t)n);
@@ -107,7 +107,8 @@ static void set_ranges(const hp_fit_sample *sample, int n, hp_fit *f) {
     free(rate);
 }
 
-/* The 90 % half-width of errors whose median is `m` (normal: 1.645 / 0.674), of which `terms` were spent on the fit. */
+/* The 90 % half-width of errors with median `m` (normal: 1.645 / 0.674), corrected for the `terms` spent on
+ * the fit. */
 static double half_width(double m, int sizes, int terms) {
     return sizes > terms ? 2.44 * m * sqrt(sizes / (double)(sizes - terms)) : INFINITY;
 }

@@ -1,5 +1,5 @@
-/* cost_line.c - piecewise linear interpolation. Within a shape class time is work over rate plus an overhead, and
- * the rate changes slowly. */
+/* cost_line.c - piecewise linear interpolation. Within a shape class, time is work over rate plus an
+ * overhead, and the rate changes slowly. */
 #include "costmodels/cost_line.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ double hp_line_at(const double *x, const double *y, int n, double at) {
 }
 
 double hp_octaves_outside(double least, double most, double at) {
-    static const double LEAST = 1e-3; /* of bytes, pixels and flop per byte: as good as none */
+    static const double LEAST = 1e-3; /* bytes, pixels or flop per byte: practically none */
     const double low = fmax(least, LEAST), high = fmax(most, LEAST), x = fmax(at, LEAST);
     return x < low ? log2(low / x) : x > high ? log2(x / high) : 0;
 }

@@ -30,14 +30,15 @@ enum { HP_ROW_FIELDS = 13 };
 typedef struct hp_row_info {
     const char *name;
     const char *field[HP_ROW_FIELDS]; /* names of the values; {NULL}: increasing numbers (a line) */
-    int required;      /* the first of them; those that older versions did not write are 0; 0: all are */
-    unsigned positive; /* bits of those that divide or bound: more than 0 */
+    int required;      /* number of required fields; those missing in older versions are 0; 0: all are
+                        * required */
+    unsigned positive; /* bits of fields that divide or bound, and so must be greater than 0 */
 } hp_row_info;
 extern const hp_row_info hp_row_infos[HP_ROW_KINDS];
 
-/* Fields of the rows that are not lines. */
-/* Seconds, flop/s, bytes/s; 0 = no such term. Of the samples: their sizes (bytes), their arithmetic intensities (flop/B), and
- * the rate of the fastest (flop/s); MOST 0: not said. */
+/* --- fields of rows that are not lines --- */
+/* Fit: seconds, flop/s, bytes/s (0: no such term). Ranges of the samples: sizes in bytes, arithmetic
+ * intensities in flop/B, and the fastest rate in flop/s; MOST 0: unknown. */
 enum {
     HP_FIT_LAUNCH,
     HP_FIT_FLOPS,
@@ -50,11 +51,11 @@ enum {
     HP_FIT_FIELDS
 };
 enum { HP_EFFICIENCY_FLOPS, HP_EFFICIENCY_BYTES }; /* fractions of the data sheet's rates */
-/* The same for a link; the data sheet's rate of the link that rows of its class were measured on, bytes/s (0: whichever
- * the machine has). */
+/* Link: fractions of the data sheet's latency and rate; the data-sheet rate in bytes/s of the link on which
+ * the class's rows were measured (0: the machine's). */
 enum { HP_LINK_LATENCY, HP_LINK_BANDWIDTH, HP_LINK_RATE };
-/* Of a matrix product on a GPU (tiles.h): its tile; then, of a library's kernel, what else is known of it: fractions of the data
- * sheet's rates (FLOPS 0: nothing is), and kernel.h's. */
+/* Matrix product on a GPU (tiles.h): its tile. For a library's kernel, also fractions of the data sheet's
+ * rates (FLOPS 0: unknown) and the fields of kernel.h. */
 enum {
     HP_TILE_ROWS,
     HP_TILE_COLS,
@@ -70,7 +71,7 @@ enum {
     HP_TILE_CACHE,
     HP_TILE_CACHED
 };
-/* Of fused attention on a GPU (attention.h): MOVED says how often keys and values are moved in a forward pass. */
+/* Fused attention on a GPU (attention.h). MOVED: how often a forward pass moves keys and values. */
 enum {
     HP_ATTEND_ROWS,
     HP_ATTEND_PENALTY,
@@ -86,23 +87,23 @@ enum {
 };
 /* Multiprocessors of a device. */
 enum { HP_UNITS_COUNT };
-/* Seconds per operation; bytes/s of copies to and from the host around it (0: none); between ranks of a node
- * bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
+/* Back end: seconds per operation; bytes/s of copies to and from the host around it (0: none). Between ranks
+ * of a node: bytes/s and seconds of a message through host memory instead of the link (0: over the link). */
 enum { HP_PATH_LATENCY, HP_PATH_COPIES, HP_PATH_HOST, HP_PATH_HOP };
 
-/* Of a message by an MPI library between GPUs (comm_mpi.c): up to so many bytes (0: all), seconds with the link's, bytes/s of
- * copies before and after the wire (0: none), of the first block alone where blocks follow each other (bytes; 0: of all), and
- * the slowest of these then (0: the link). */
+/* Message of an MPI library between GPUs (comm_mpi.c): largest size in bytes (0: any); seconds including the
+ * link's; bytes/s of copies before and after the wire (0: none); if only the first of several pipelined
+ * blocks is copied so, its bytes (0: the whole message), and the slowest stage in bytes/s (0: the link). */
 enum { HP_REGIME_MOST, HP_REGIME_LATENCY, HP_REGIME_COPIES, HP_REGIME_BLOCK, HP_REGIME_STAGE };
-/* Of a collective through the host's memory: up to so many bytes (0: all), seconds of its copies, bytes/s to the host and
- * back. */
+/* Collective through host memory: largest size in bytes (0: any), seconds of its copies, bytes/s to the host
+ * and back. */
 enum { HP_STAGE_MOST, HP_STAGE_LATENCY, HP_STAGE_OUT, HP_STAGE_BACK };
 
-/* Of yardsticks: seconds on the quiet machine, mean seconds over the calibration, relative standard deviation of the
- * means over a few seconds: what one run finds another not to have. */
+/* Yardstick: seconds on the quiet machine; mean seconds over the calibration; relative standard deviation of
+ * means over a few seconds, by which one run differs from another. */
 enum { HP_YARDSTICK_QUIET, HP_YARDSTICK_MEAN, HP_YARDSTICK_SPREAD };
-/* Of compute tasks: coefficient of variation of the speed that a core has for a while, for how long (correlation time,
- * s), and of each task by itself. */
+/* Compute task: coefficient of variation of a core's speed, its correlation time in seconds, and the
+ * coefficient of variation of each task by itself. */
 enum { HP_JITTER_CV, HP_JITTER_TAU, HP_JITTER_TASK };
 
 typedef struct hp_row {
@@ -119,14 +120,14 @@ typedef struct hp_row {
 struct hp_cost_table {
     hp_arena *arena;
     char machine[64], date[16];
-    char processor[128];         /* that was measured, "" where it is not said */
+    char processor[128];         /* the measured processor; "" if unknown */
     char driver[64], status[16]; /* for GPUs, else "" */
     const char *origin;
     hp_speed speed; /* that costs are for */
-    int outdated;   /* rows of an older version that were left out */
+    int outdated;   /* number of rows of an older version that were left out */
     int n, capacity;
     hp_row *row;               /* sorted after hp_rows_sort */
-    const hp_cost_table *base; /* consulted where this table has no row; NULL */
+    const hp_cost_table *base; /* consulted if this table has no row; NULL */
 };
 
 /* An empty table. Lives in `arena`. */
@@ -135,42 +136,44 @@ hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *dat
 void hp_rows_add(hp_cost_table *t, const hp_row *row);
 /* Sorts rows by kind, class and key; needed before looking any up. */
 void hp_rows_sort(hp_cost_table *t);
-/* Adds rows of `before` (NULL: none) that the table does not have, and sorts. */
+/* Adds the rows of `before` (NULL: none) that the table lacks, and sorts. */
 void hp_rows_keep(hp_cost_table *t, const hp_cost_table *before);
-/* The row, or NULL. Class "*" of the base tables matches every class. Cost: a binary search. */
+/* Finds the row; NULL if none. Class "*" of the base tables matches every class. Cost: a binary search. */
 const hp_row *hp_rows_find(const hp_cost_table *t, hp_row_kind kind, const char *class, const char *key);
 
-/* The same in this table without its bases: a row of the device's class, else of the one that it is like; rows of any class after
- * those. */
+/* Searches this table without its bases: a row of the device's class, then of the class that it is like, then
+ * of any class. */
 const hp_row *hp_row_of_class(const hp_cost_table *t, hp_row_kind kind, const hp_device_class *d,
                               const char *key);
 
 /* A task's duration from the measured rows of its shape class. */
 typedef struct hp_measured_line {
     double seconds;
-    double octaves;    /* between its row length and that of `row` */
+    double octaves;    /* octaves between its row length and that of `row` */
     double outside;    /* octaves to the nearest measured size; 0: among them */
-    const hp_row *row; /* that it mainly depends on */
+    const hp_row *row; /* the row that it mainly depends on */
 } hp_measured_line;
 
-/* Of a task with `key` (hp_work.key) at `size`: from the line of its row length; else interpolated
- * in logarithms between the lines of the nearest shorter and longer rows. False: no row of its shape class. */
+/* Time of a task with `key` (hp_work.key) at `size`, from the line of its row length. Otherwise interpolates
+ * in logarithms between the lines of the nearest shorter and longer rows. Returns false if its shape class
+ * has no row. */
 bool hp_rows_compute(const hp_cost_table *t, const char *class, const char *key, double size,
                      hp_measured_line *out);
 
-/* Length of a key without its last word " wN"; *width (may be NULL) becomes N, or 0 if there is none. */
+/* Length of a key without its last word " wN". *width (may be NULL) becomes N, or 0 if there is none. */
 int hp_key_class(const char *key, int *width);
 
-/* "fwd.conv f32" from "fwd.conv k3x3 ... f32 w56": first word and type. `out` holds n bytes. */
+/* First word and type of a key: "fwd.conv f32" from "fwd.conv k3x3 ... f32 w56". `out` holds n bytes. */
 const char *hp_key_family(const char *key, char *out, size_t n);
-/* The family of its fit: "fwd.conv.grouped f32" of "fwd.conv k3x3 s1 d1 g96 ...": convolutions in groups reuse little of what
- * they read, and reach a fraction of the others' rates. */
+/* The family for fits: "fwd.conv.grouped f32" for "fwd.conv k3x3 s1 d1 g96 ...". Grouped convolutions reuse
+ * little of what they read and reach a fraction of the others' rates. */
 const char *hp_key_fit(const char *key, char *out, size_t n);
 
-/* The key of a collective's row: "allreduce own.ring r8 n4", "allreduce nccl r8 n8", "broadcast r8 n8". Returns `out`. */
+/* The key of a collective's row: "allreduce own.ring r8 n4", "allreduce nccl r8 n8", "broadcast r8 n8".
+ * Returns `out`. */
 enum { HP_COLLECTIVE_KEY = 80 };
 const char *hp_collective_key(const hp_collective_call *c, char out[HP_COLLECTIVE_KEY]);
-/* What a key says; false: it is not one. */
+/* Parses a key; false if it is not one. */
 bool hp_collective_of_key(const char *key, hp_collective_call *c);
 
 /* What a GPU's figures are based on: "never run", "one GPU", "cluster"; ends with NULL. */
@@ -179,9 +182,9 @@ extern const char *const hp_gpu_statuses[];
 /* Converts text to a table and back; `where` names the file in errors (HP_EDATA, with the line). */
 hp_status hp_rows_parse(hp_arena *arena, const char *text, const char *where, hp_cost_table **t,
                         hp_error *err);
-/* exact: with every digit; otherwise as a reader wants them. */
+/* exact: prints every digit; otherwise rounded for readers. */
 hp_status hp_rows_print(FILE *f, const hp_cost_table *t, bool exact, hp_error *err);
-/* Writes "path.tmp" and renames it. Errors: HP_ECREATE, HP_EIO; an earlier file stays. */
+/* Writes "path.tmp" and renames it. Errors: HP_ECREATE, HP_EIO; an earlier file survives. */
 hp_status hp_rows_write(const hp_cost_table *t, const char *path, hp_error *err);
 
 /* Text of data/shipped.cost: devices and links that were not measured on this machine. */

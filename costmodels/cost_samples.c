@@ -1,5 +1,7 @@
-/* cost_samples.c - turns spans into samples, at the mean speed of their run: each is divided by the slowdown of its step
- * (drift.h). A span of communication also covers waiting for the other side; a sample is the time from the moment all
+/* cost_samples.c - turns spans into samples at the mean speed of their run: each is divided by the slowdown
+ * of its step (drift.h).
+ *
+ * A span of communication also covers waiting for the other side. A sample is the time from the moment all
  * ends were ready until completion, on ranks that had nothing else to do. */
 #include "costmodels/cost_samples.h"
 #include "plan/lower/lower_placement.h"
@@ -37,7 +39,7 @@ int hp_samples_computing(const hp_machine *m, const hp_program *p) {
 
 /* --- tasks --- */
 
-/* A span of a task, without its step's slowdown. */
+/* A task's span without its step's slowdown. */
 typedef struct span_time {
     int32_t rank, task;
     double seconds;
@@ -50,7 +52,7 @@ static int span_compare(const void *a, const void *b) {
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-/* Of the compute tasks, by rank, task, time. */
+/* Spans of the compute tasks, sorted by rank, task, time. */
 static span_time *span_times(hp_arena *arena, const hp_trace *t, const hp_drift *d, int64_t *n) {
     const int64_t most = t->n_iter ? t->iter[t->n_iter - 1].last - t->iter[0].first : 0;
     span_time *all = HP_NEW(arena, span_time, most);
@@ -66,9 +68,10 @@ static span_time *span_times(hp_arena *arena, const hp_trace *t, const hp_drift 
     return all;
 }
 
-/* Mean of sorted times, without the highest and lowest tenth and those that were interrupted: a core whose other thread
- * computes is at most about half as fast, so that thrice the median was something else. The median alone would be the
- * time of a state of the core, not what tasks take in the mean. *all: the mean of all of them. */
+/* Mean of sorted times without the highest and lowest tenth and without interrupted ones. A core whose other
+ * hardware thread computes is at most about half as fast, so three times the median indicates another cause.
+ * The median alone would be the time in one state of the core, not the mean over tasks. *all: the mean of all
+ * times. */
 static double typical_seconds(const span_time *s, int64_t n, double *variance, double *all) {
     static const double INTERRUPTED = 3;
     const int64_t cut = n / 10;
@@ -93,9 +96,10 @@ static int length_of(double seconds) {
     return k < 0 ? 0 : k < LENGTHS ? k : LENGTHS - 1;
 }
 
-/* Without the time in which the rank had no processor. Of tasks that are short beside such absences, the means leave out
- * those that met one; of long ones each holds its part. Which it is, tasks of about a length show together: all of their
- * time times the availability is what they computed. `all`: mean over all spans, by row. */
+/* Removes the time in which the rank had no processor. For tasks that are short compared with such absences,
+ * the means leave out the spans that met one. For long tasks, each span contains its share. Tasks of similar
+ * length together show which case applies: their total time multiplied by the availability is what they
+ * computed. `all`: mean over all spans, by row. */
 static void leave_out_absence(hp_sample_row *row, const double *all, int n, double availability) {
     double sum[LENGTHS] = {0}, typical[LENGTHS] = {0};
     for (int i = 0; i < n; i++) {
@@ -107,7 +111,8 @@ static void leave_out_absence(hp_sample_row *row, const double *all, int n, doub
     for (int i = 0; i < n; i++) row[i].seconds *= sum[length_of(row[i].seconds)];
 }
 
-/* The class of devices that the rank ran on; NULL: one that the plan's machine calls slow, which says nothing of the class. */
+/* The device class that the rank ran on; NULL if the plan's machine calls the device slow, because it then
+ * says nothing about the class. */
 static const char *class_of(const hp_machine *m, const hp_plan *plan, int rank) {
     const hp_machine *on = &plan->machine;
     const int device = hp_machine_mixed(on) ? hp_rank_device(plan->program, on, rank) : 0;
@@ -164,8 +169,7 @@ static void index_spans(iteration *it) {
     }
 }
 
-/* When did the rank last finish another task before `end`? -1: it was computing during part of (start,
- * end). */
+/* End of the rank's last other task before `end`; -1: it was computing during part of (start, end). */
 static int64_t free_since(const iteration *it, int rank, const hp_trace_span *self, int64_t start,
                           int64_t end) {
     int64_t since = start;
@@ -201,7 +205,7 @@ static int sender_queue(const hp_program *p, int role, const hp_queue *q) {
     return -1;
 }
 
-/* Seconds of a message from when both ends were ready, as its idle receiver saw it; negative: unknown. */
+/* Seconds of a message since both ends were ready, as seen by its idle receiver; negative: unknown. */
 static double message_seconds(const iteration *it, int rank, int task) {
     const int role = rank % it->p->n_role;
     const hp_role *r = &it->p->role[role];
@@ -271,7 +275,7 @@ static hp_collective_call call_of(const hp_machine *m, const hp_program *p, cons
                                 .per_node = hp_group_per_node(p, m, q->peer, 0)};
 }
 
-/* Messages need both ends: the mean of the ranks' factors. */
+/* Messages need both ends, so this is the mean of the ranks' factors. */
 static double step_factor(const hp_drift *d, int iter) {
     double sum = 0;
     for (int r = 0; r < d->n_rank; r++) sum += hp_drift_factor(d, iter, r);
@@ -331,7 +335,7 @@ void hp_samples_comm(hp_sample_list *l, const hp_machine *m, const hp_plan *plan
     hp_machine placed = *m; /* a plan may use one device of each node */
     placed.nodes = plan->machine.nodes;
     placed.devices_per_node = plan->machine.devices_per_node;
-    /* with more ranks than cores even a waiting rank may not be running, so nothing can be concluded */
+    /* with more ranks than cores, even a waiting rank may not be running, so nothing can be concluded */
     if (ranks < 2 || t->n_rank != ranks || (m->device.is_cpu && ranks > hp_machine_devices(&placed))) return;
     iteration it = {.p = p, .t = t, .span = HP_NEW(l->arena, const hp_trace_span **, ranks)};
     for (int r = 0; r < ranks; r++)

@@ -1,4 +1,5 @@
-/* cost_shipped.c - data/shipped.cost compiled into the binary, so that hplan needs no installed data files. */
+/* cost_shipped.c - data/shipped.cost compiled into the binary, so that hplan needs no installed data
+ * files. */
 #include "costmodels/cost_rows.h"
 
 __asm__(".section .rodata\n"

@@ -1,10 +1,10 @@
-/* cost_speed.c - the speed that a table predicts for. */
+/* cost_speed.c - the speed for which a table predicts. */
 #include "costmodels/cost_speed.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Second-level caches of server cores of the 2020s hold 1 to 2 MiB; what a task reads and writes should fit. */
+/* L2 caches of server cores of the 2020s hold 1 to 2 MiB; what a task reads and writes should fit. */
 enum { NEAR_BYTES = 1 << 20 };
 
 hp_speed hp_speed_quiet(void) {
@@ -24,7 +24,7 @@ hp_cost_table *hp_cost_at(hp_arena *arena, const hp_cost_table *t, const hp_spee
     return other;
 }
 
-/* A table that others wrote may say that it took no time. */
+/* A table written by others may claim that it took no time. */
 static bool says_times(const hp_row *r) {
     return r->y[HP_YARDSTICK_QUIET] > 0 && r->y[HP_YARDSTICK_MEAN] > 0;
 }

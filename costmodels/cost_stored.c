@@ -1,5 +1,6 @@
-/* cost_stored.c - cost tables as rows of plan.db: part 0 is the one that was asked for, part n is where part n - 1
- * has no row. Each has its hash, so that a flipped digit is a rejected table and never another prediction. */
+/* cost_stored.c - cost tables as rows of plan.db. Part 0 is the requested table; part n is consulted where
+ * part n - 1 has no row. Each part has its hash, so that a flipped digit is a rejected table, never another
+ * prediction. */
 #include "costmodels/cost_stored.h"
 
 #include "costmodels/cost_rows.h"
@@ -61,7 +62,7 @@ hp_status hp_cost_restore(hp_arena *arena, hp_db *db, hp_cost_table **t, hp_erro
 }
 
 static bool is_database(const char *path) {
-    static const char magic[] = "SQLite format 3"; /* with the zero byte at its end */
+    static const char magic[] = "SQLite format 3"; /* including the terminating zero */
     char begin[sizeof magic] = "";
     FILE *f = hp_input_fopen(path);
     if (!f) return false;

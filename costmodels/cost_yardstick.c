@@ -1,4 +1,4 @@
-/* cost_yardstick.c - rows from the readings of all runs. */
+/* cost_yardstick.c - computes rows from the yardstick readings of all runs. */
 #include "costmodels/cost_yardstick.h"
 
 #include "costmodels/jitter_fit.h"
@@ -12,7 +12,7 @@
 #define QUIET_QUANTILE 0.05
 enum { FEWEST_RUNS = 3, FEWEST_READINGS = 4 };
 
-/* Readings of one yardstick in one run; error: relative standard error of the mean, NaN: fewer than 2. */
+/* Readings of one yardstick in one run. error: relative standard error of the mean, NaN for fewer than 2. */
 typedef struct run_mean {
     int n;
     double mean, error;
@@ -127,7 +127,7 @@ static int reading_compare(const void *a, const void *b) {
     return (x->t_s > y->t_s) - (x->t_s < y->t_s);
 }
 
-/* Appends the readings of a run, each rank and yardstick a series around 1. */
+/* Appends the readings of a run; each rank and yardstick is a series around 1. */
 static int add_series(hp_arena *arena, const hp_sample_run *r, int series, hp_jitter_reading *out, int *n) {
     hp_reading *sorted = HP_NEW(arena, hp_reading, r->n_reading);
     if (r->n_reading) memcpy(sorted, r->reading, sizeof *sorted * (size_t)r->n_reading);
@@ -144,7 +144,7 @@ static int add_series(hp_arena *arena, const hp_sample_run *r, int series, hp_ji
     return series;
 }
 
-/* The median of what tasks vary by over the iterations, less what the core's speed explains. */
+/* Median variation of tasks over the iterations, minus the part explained by the core's speed. */
 static double task_cv(const hp_cost_table *t, const hp_sample_list *l, const hp_core_jitter *j) {
     double *left = HP_NEW(t->arena, double, l->n);
     int n = 0;

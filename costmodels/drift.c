@@ -5,9 +5,9 @@
 
 #include <math.h>
 
-enum { FEWEST_STEPS = 8 /* from which a correlation is estimated */ };
+enum { FEWEST_STEPS = 8 /* fewest steps from which a correlation is estimated */ };
 
-/* Sums over the readings after each step: (n_iter + 1, n_rank), row 0: after the step before the first. */
+/* Sums of the readings after each step: (n_iter + 1, n_rank); row 0 precedes the first step. */
 typedef struct sums {
     double *sum;
     int *n;
@@ -44,7 +44,7 @@ static void class_means(const hp_drift *d, double mean[HP_SPEED_CLASSES]) {
     for (int y = 0; y < HP_SPEED_CLASSES; y++) mean[y] = n[y] ? mean[y] / n[y] : NAN;
 }
 
-/* Row of a step: steps of a trace are consecutive but for incomplete ones. */
+/* Row of a step; steps of a trace are consecutive except for incomplete ones. */
 static int row_of(const hp_trace *t, int32_t iter) {
     int low = 0, high = t->n_iter;
     while (low < high) {
@@ -85,7 +85,7 @@ static double *rank_means(hp_arena *arena, const hp_drift *d, const sums *s) {
     return mean;
 }
 
-/* 2r / (1 + r) of the readings before and after steps; 0 where there are too few to say. */
+/* 2r / (1 + r) for the readings before and after steps; 0 if there are too few. */
 static double reliability_of(const hp_drift *d, const sums *s, const double *mean) {
     double both = 0, before = 0, after = 0;
     int steps = 0;

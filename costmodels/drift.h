@@ -1,5 +1,5 @@
-/* drift.h - how the speed of the machine varied during one recorded run, from its yardsticks: between its steps, and
- * between its ranks. */
+/* drift.h - variation of the machine's speed during one recorded run, from its yardsticks: between steps and
+ * between ranks. */
 #ifndef HP_DRIFT_H
 #define HP_DRIFT_H
 
@@ -9,24 +9,25 @@
 typedef struct hp_reading {
     int32_t yardstick;  /* hp_yardstick, one of the HP_SPEED_CLASSES */
     int32_t rank, iter; /* it followed this step */
-    double t_s;         /* since the run's first reading */
+    double t_s;         /* seconds since the run's first reading */
     double seconds;
 } hp_reading;
 
 typedef struct hp_drift {
-    hp_reading *reading; /* by yardstick, step, rank, time; of the steps of the trace and the one before */
+    hp_reading *reading; /* sorted by yardstick, step, rank, time; for the steps of the trace and the one
+                          * before */
     int n;
-    double availability; /* processor time over time of the steps; 1 where it was not recorded */
-    double reliability;  /* of the readings beside a step as a measure of the speed in it, 0..1 */
+    double availability; /* processor time over elapsed time of the steps; 1 if it was not recorded */
+    double reliability;  /* reliability, 0..1, of readings beside a step as a measure of the speed in it */
     int n_rank, n_iter;
     double *factor; /* (n_iter, n_rank): slowdown in the step against the run's mean */
 } hp_drift;
 
-/* Reads it. The factor of a step comes from the readings right before and after it, of all classes: each relative to its
- * class's mean over the run, since classes slow down together. Their mean is drawn towards the rank's own by its
- * reliability as two parallel measurements, 2r / (1 + r) with r the correlation of the readings before with those after
- * (Spearman 1910, Brown 1910): what changes faster than a step says nothing of the step.
- * `t` without its warm-up step. Errors: HP_EDATA. */
+/* Reads the drift of a run. A step's factor comes from the readings of all classes right before and after it,
+ * each relative to its class's mean over the run, because classes slow down together. Their mean is shrunk
+ * towards the rank's own by the reliability of two parallel measurements, 2r / (1 + r), where r is the
+ * correlation of readings before and after (Spearman 1910, Brown 1910). Changes faster than a step say
+ * nothing about the step. `t` excludes the warm-up step. Errors: HP_EDATA. */
 hp_status hp_drift_read(hp_arena *arena, hp_db *db, const hp_trace *t, hp_drift *d, hp_error *err);
 
 static inline double hp_drift_factor(const hp_drift *d, int iter, int rank) {

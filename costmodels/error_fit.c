@@ -1,21 +1,24 @@
-/* error_fit.c - geometric means of both scales over their posterior distribution, on a grid of their logarithms. */
+/* error_fit.c - geometric means of both scales over their posterior distribution, on a grid of their
+ * logarithms. */
 #include "costmodels/error_fit.h"
 
 #include <math.h>
 
 enum { FREEDOM = 4, POINTS = 41 };
 
-/* 0.95 quantile of Student's t with 4 degrees of freedom over that of the normal distribution: any table of them. */
+/* 0.95 quantile of Student's t with 4 degrees of freedom, divided by that of the normal distribution
+ * (standard tables). */
 static const double OF_NORMAL = 2.1318 / 1.6449;
 
-/* Log-normal priors of the two scales: medians, and deviations of their logarithms. Half of the errors of
- * docs/measurements.md are within 4 %, that is 0.74 scales; messages and wake-ups take tens of microseconds, of which a step
- * has a few. */
+/* Log-normal priors of the two scales: medians, and deviations of their logarithms. Half of the errors in
+ * docs/measurements.md are within 4 %, which is 0.74 scales. Messages and wake-ups take tens of microseconds,
+ * and a step has a few of them. */
 static const double RELATIVE = 0.05, RELATIVE_SPREAD = 0.4, SECONDS = 1e-4, SECONDS_SPREAD = 1.5;
 
-const hp_step_error hp_error_prior = {0.065, 1.3e-4}; /* the medians as deviations of a normal distribution */
+const hp_step_error hp_error_prior = {0.065, 1.3e-4}; /* the medians, as deviations of a normal
+                                                       * distribution */
 
-/* Of grid point i, from -3 to 3 deviations. */
+/* Value of grid point i, from -3 to 3 deviations. */
 static double deviate(int i) {
     return 6.0 * i / (POINTS - 1) - 3;
 }
@@ -29,7 +32,7 @@ static double log_likelihood(const hp_held *held, int n, double relative, double
     return sum;
 }
 
-/* Weights of all points, the largest of them 1. */
+/* Computes the weights of all points; the largest is 1. */
 static void weigh(const hp_held *held, int n, double weight[POINTS][POINTS]) {
     double most = -INFINITY;
     for (int r = 0; r < POINTS; r++)

@@ -1,4 +1,4 @@
-/* jitter_fit.c - autocovariance of irregular readings by lag, and its exponential. */
+/* jitter_fit.c - autocovariance of irregular readings by lag, and the fit of an exponential. */
 #include "costmodels/jitter_fit.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static bins bin_pairs(const hp_jitter_reading *r, int n) {
     return b;
 }
 
-/* The best amplitude for a correlation time; *left: the weighted squares that remain. */
+/* Best amplitude for a correlation time; *left: the remaining weighted squares. */
 static double amplitude_of(const bins *b, double tau_s, double *left) {
     double with = 0, squares = 0;
     for (int k = 0; k < LAGS; k++) {

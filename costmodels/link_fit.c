@@ -1,4 +1,4 @@
-/* link_fit.c - latency and rate of a link, from the messages that were measured over it. */
+/* link_fit.c - latency and rate of a link, from messages measured over it. */
 #include "costmodels/link_fit.h"
 
 #include "costmodels/cost_fit.h"
@@ -10,15 +10,15 @@ bool hp_link_leaves(const hp_machine *m, const char *class) {
     return m->nodes > 1 && strcmp(m->inter.name, class) == 0;
 }
 
-/* Of the table itself, not of those it falls back on. */
+/* Searches only the table itself, not its fallbacks. */
 static const hp_row *messages_over(const hp_cost_table *t, const char *link) {
     for (int i = 0; i < t->n; i++)
         if (t->row[i].kind == HP_ROW_P2P && strcmp(t->row[i].class, link) == 0) return &t->row[i];
     return NULL;
 }
 
-/* The rate is that of the large messages: small ones may fit into what a switch or a socket holds. The latency is what the
- * smallest takes beside. */
+/* The rate is that of large messages: small ones may fit in the buffers of a switch or socket. The latency is
+ * the rest of the smallest message's time. */
 static bool fit_line(const hp_row *line, double *latency, double *beta) {
     static const double LARGE = 1.0 / 8;
     int first = line->n - 1;

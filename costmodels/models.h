@@ -9,50 +9,51 @@
 typedef struct hp_roofline {
     double launch_s, flops_per_s, bytes_per_s;
 } hp_roofline;
-/* Duration of work of that many flops and bytes. */
+/* Duration of work with this many flops and bytes. */
 double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
 /* --- tasks unlike those that were measured --- */
 
-/* The least that work can take on a device: at its peak in that precision, or the `fastest` rate seen (flop/s; 0: none),
- * and at the rate of its caches. */
+/* Lower bound of the work's time on a device: at its peak in that precision, or at the `fastest` rate seen
+ * (flop/s; 0: none), and at the rate of its caches. */
 double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes);
-/* A measured cost of a task so many octaves outside the sizes that it is of, `empty`: what a table without measurements
- * says. Its interval grows with the distance; from HP_FAR_OCTAVES on it contains `empty`'s figure, the figure itself is drawn
- * towards `empty`, by the part of the variance that the distance makes up, and the source is a guess. Never less than
- * least_s. */
+/* Cost of a task `octaves` outside the sizes of its measurement. `empty` is the cost of a table without
+ * measurements. The interval grows with the distance. From HP_FAR_OCTAVES on, it contains `empty`'s figure,
+ * the figure is shrunk towards `empty` by the distance's share of the variance, and the source is a guess.
+ * Never less than least_s. */
 hp_cost hp_cost_outside(hp_cost measured, hp_cost empty, double least_s, double octaves);
 
-/* --- comm_collective.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma: s/B
- * of adding. p ranks, S bytes. */
+/* --- comm_collective.c: steps of collectives; alpha: one message's latency, beta: s/B on the wire, gamma:
+ * s/B of adding. p ranks, S bytes. */
 typedef struct hp_alpha_beta {
     double alpha_s, beta_s_per_byte, gamma_s_per_byte;
 } hp_alpha_beta;
 typedef struct hp_two_lines {
-    hp_alpha_beta intra, inter; /* messages inside a node, between nodes */
+    hp_alpha_beta intra, inter; /* messages within a node and between nodes */
 } hp_two_lines;
-/* What members share between nodes: the NICs of a node that they reach; the links that go up from a leaf switch with so
- * many nodes, in NICs (0: as many as go down). */
+/* What members share between nodes: the NICs of a node that they reach; a leaf switch's uplinks in units of
+ * NICs (0: as many as downlinks), and its number of nodes. */
 typedef struct hp_uplinks {
     double nics, leaf_links;
     int leaf_nodes;
 } hp_uplinks;
-/* An algorithm's steps; an all-reduce by ring on one node: 2(p-1)a + 2(p-1)/p Sb + (p-1)/p Sg. */
+/* Time of an algorithm's steps. An all-reduce by ring on one node takes 2(p-1)a + 2(p-1)/p Sb + (p-1)/p
+ * Sg. */
 double hp_collective_seconds(hp_algorithm a, const hp_collective_case *c, const hp_two_lines *l,
                              const hp_uplinks *up, double bytes);
 
 /* --- comm_rows.c: what was measured of a collective */
 typedef struct hp_collective_rows {
-    const hp_row *row[2]; /* of so many ranks each; the same row where it is of just as many */
+    const hp_row *row[2]; /* rows with `ranks` ranks each; identical if one has exactly the wanted number */
     int32_t ranks[2];
-    double weight;  /* of the second, the rest is the first's */
-    double stretch; /* bytes over the rows' link that take as long as one here */
-    bool borrowed;  /* from another class of link */
+    double weight;  /* weight of the second; the first has the rest */
+    double stretch; /* bytes over the rows' link that take as long as one byte here */
+    bool borrowed;  /* taken from another class of link */
 } hp_collective_rows;
-/* False: nothing was measured of such a collective. */
+/* Returns false if no such collective was measured. */
 bool hp_collective_rows_find(const hp_cost_table *t, const hp_machine *m, const hp_collective_call *c,
                              hp_collective_rows *out);
-/* Do hplan's own steps run on it? */
+/* Do hplan's own steps run over it? */
 bool hp_wire_has_steps(hp_wire by);
 
 /* --- comm_library.c: the best that a library could do */
@@ -66,12 +67,14 @@ double hp_library_hierarchical(const hp_two_lines *l, int ranks, int per_node, c
                                double bytes);
 
 /* --- comm_mpi.c: MPI libraries that take GPU memory */
-/* The regime of a message of so many bytes by the machine's MPI; NULL: the machine names none of which there are rows. */
+/* The regime of a message of this size by the machine's MPI; NULL if the machine names no MPI that has
+ * rows. */
 const hp_row *hp_mpi_regime(const hp_cost_table *t, const hp_machine *m, bool same_node, double bytes);
-/* Seconds of a message in it, over a link of that rate: latency + first block / copies + bytes / slowest. */
+/* Seconds of a message in this regime over a link of this rate: latency + first block / copies + bytes /
+ * slowest. */
 double hp_mpi_message_seconds(const hp_row *regime, double link_bytes_per_s, double bytes);
 
-/* How a collective goes through the host's memory; NULL: it does not. */
+/* How a collective goes through host memory; NULL: it does not. */
 const hp_row *hp_mpi_stage(const hp_cost_table *t, const hp_machine *m, hp_collective what, double bytes);
 
 /* Open MPI's all-reduce of host memory (coll/tuned): one of these, or a reduction followed by a broadcast. */
@@ -86,16 +89,16 @@ hp_mpi_algorithm hp_mpi_tuned_allreduce(int ranks, double bytes);
 enum { HP_FALLBACKS = 2 };
 bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out);
 
-/* The kernel of a layer that quantises its input at run time, without the passes before it; false: it does
- * not. */
+/* The kernel of a layer that quantises its input at run time, without the preceding passes; false: the layer
+ * does not. */
 bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 
 /* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: no particular back end. */
 const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message);
-/* The rate of the link that rows of its class were measured on, bytes/s. */
+/* Rate in bytes/s of the link on which the class's rows were measured. */
 double hp_link_rate(const hp_cost_table *t, const hp_link_class *link);
-/* What it carries at most. */
+/* Largest rate that it carries. */
 double hp_link_effective(const hp_cost_table *t, const hp_link_class *link);
 /* hp_cost_p2p on the quiet machine. */
 hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
@@ -108,16 +111,17 @@ typedef struct hp_library_kernel {
     double units;      /* multiprocessors */
     double peak;       /* flop/s of the device in the type that is multiplied */
 } hp_library_kernel;
-/* The kernel of the work, whose elements are of that type; false: nothing is known of one. */
+/* Finds the kernel of the work, whose elements have that type; false if none is known. */
 bool hp_library_kernel_find(const hp_cost_table *t, const hp_machine *m, const hp_work *w, const char *type,
                             double peak, hp_library_kernel *k);
-/* Its duration; `efficiency` has fractions of the device's rates in the place of the kernel's own (NULL: these). */
+/* Duration of the kernel. `efficiency` replaces the kernel's own fractions of the device's rates; NULL: its
+ * own. */
 double hp_library_kernel_seconds(const hp_library_kernel *k, const hp_machine *m, const hp_work *w,
                                  const hp_row *efficiency);
-/* Part of the multiprocessors that have work after the launch, which takes launch_s. */
+/* Fraction of the multiprocessors busy after the launch, which takes launch_s. */
 double hp_library_kernel_busy(const hp_library_kernel *k, const hp_work *w, double *launch_s);
 
-/* The interval of a row around `seconds`. */
+/* The cost `seconds` with the row's interval. */
 hp_cost hp_cost_of_row(const hp_row *row, double seconds);
 
 #endif

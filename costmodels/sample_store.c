@@ -150,7 +150,7 @@ static hp_status write_samples(hp_db *db, int64_t id, const hp_sample_list *l, h
     return s;
 }
 
-/* Older runs of the same job make room. */
+/* Deletes older runs of the same job. */
 static hp_status drop_old(hp_db *db, const char *job, hp_error *err) {
     static const char *const tables[] = {"reading", "sample"};
     for (int i = 0; i < 2; i++) {
@@ -290,7 +290,7 @@ static bool is_possible(const hp_sample_row *x) {
 static hp_status read_sample(hp_db *db, sqlite3_stmt *st, hp_sample_list *l, hp_error *err) {
     int kind = 0;
     if (strcmp(hp_db_text(st, 0), "allreduce") == 0)
-        return HP_OK; /* an older version's: not whose steps it was */
+        return HP_OK; /* an older version's row, without its back end */
     while (kind < (int)HP_ROW_KINDS && strcmp(hp_row_infos[kind].name, hp_db_text(st, 0)) != 0) kind++;
     if (kind != HP_ROW_COMPUTE && kind != HP_ROW_P2P && kind != HP_ROW_COLLECTIVE)
         return fail_open(db, "damaged (a sample of no kind that is measured)", err);
@@ -351,7 +351,7 @@ static hp_status read_runs(hp_db *db, hp_sample_list *l, hp_error *err) {
 }
 
 static hp_status read_held(hp_db *db, hp_calibration *c, hp_error *err) {
-    static const double MOST = 10; /* of a logarithm: no measurement is that far off */
+    static const double MOST = 10; /* bound of the logarithm: no measurement is that far off */
     sqlite3_stmt *st = NULL;
     bool row = false;
     hp_status s = HP_OK;

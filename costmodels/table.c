@@ -116,7 +116,7 @@ const char *hp_key_fit(const char *key, char *out, size_t n) {
     int g = 1;
     hp_key_family(key, family, sizeof family);
     type = strchr(family, ' ');
-    const bool apart = strstr(family, ".depthwise") != NULL; /* of a family of its own already */
+    const bool apart = strstr(family, ".depthwise") != NULL; /* has a family of its own already */
     if (apart || !groups || !type || sscanf(groups, " g%d ", &g) != 1 || g <= 1)
         snprintf(out, n, "%s", family);
     else
@@ -149,8 +149,8 @@ const char *hp_cost_processor(const hp_cost_table *t) {
     return t->processor;
 }
 
-/* Rows that say how fast it is in general: how many multiprocessors it has is known of all, kernels of libraries and
- * collectives of some. */
+/* Does the table have rows on the class's general speed? The number of multiprocessors is known for all
+ * classes; kernels of libraries and collectives are known for some. */
 static bool has_class(const hp_cost_table *t, const char *class) {
     for (; t; t = t->base)
         for (int i = 0; i < t->n; i++) {
@@ -167,10 +167,8 @@ const hp_row *hp_row_of_class(const hp_cost_table *t, hp_row_kind kind, const hp
     const hp_cost_table here = {.n = t->n, .row = t->row};
     const hp_row *own = hp_rows_find(&here, kind, d->name, key);
     if (own && strcmp(own->class, "*") != 0) return own;
-    const char *
-        like = d->like,
-       *before =
-           ""; /* "rtx-5090" is like "rtx-pro-6000", that like "l40s", that like "a100-40", which is like itself */
+    /* "rtx-5090" is like "rtx-pro-6000", which is like "l40s", which is like "a100-40", which is like itself */
+    const char *like = d->like, *before = "";
     for (; *like && strcmp(like, before) != 0; before = like, like = hp_device_class_like(like)) {
         const hp_row *row = hp_rows_find(&here, kind, like, key);
         if (row && strcmp(row->class, "*") != 0) return row;
@@ -203,14 +201,14 @@ static hp_status load_file(hp_arena *arena, const char *path, hp_cost_table **t,
     return HP_OK;
 }
 
-/* False: this machine cannot be calibrated locally. */
+/* Returns false if this machine cannot be calibrated locally. */
 static bool default_path(const hp_machine *m, char *path, size_t n) {
     if (!hp_device_of_machine(m->name)) return false;
     hp_cost_machine_path(m->name, path, n);
     return true;
 }
 
-/* like=CLASS leads to rows, by way of the classes that it is like itself, or is no class of anyone's. */
+/* like=CLASS must lead to rows, directly or through the classes that CLASS is like in turn. */
 static hp_status check_like(const hp_cost_table *t, const hp_device_class *d, hp_error *err) {
     const char *class = d->like, *before = "";
     if (d->is_cpu || !*d->like || has_class(t, d->name)) return HP_OK;

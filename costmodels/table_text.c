@@ -2,13 +2,14 @@
  * number and is never skipped.
  *
  *   file   = "hplan-cost 2" NL "machine " NAME NL "date " DATE NL
- *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL] ["speed " ARITH " " L2 " " DRAM NL]
+ *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL] ["speed " ARITH " " L2 " " DRAM
+ *            NL]
  *            { comment | row }
  *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |"
  *            { " " X ":" Y } NL
  *
- * speed: the slowdowns that costs are for; where the line is missing, the usual ones. Comments start with '#'. Rows are sorted by kind, class and key, strictly; numbers are finite and not
- * negative. */
+ * speed: the slowdowns to which the costs apply; without the line, the usual ones. Comments start with '#'.
+ * Rows are strictly sorted by kind, class and key; numbers are finite and not negative. */
 #include "costmodels/cost_rows.h"
 #include "costmodels/cost_speed.h"
 #include "traces/outfile.h"
@@ -111,7 +112,7 @@ static hp_status parse_points(const parser *p, char *text, hp_row *row, double *
     const int required = info->required ? info->required : wanted;
     if (row->n == 0 || (wanted && row->n != wanted && row->n != required))
         return bad(p, "values are missing", info->name);
-    for (; row->n < wanted; row->n++) { /* of an older version */
+    for (; row->n < wanted; row->n++) { /* fields missing in an older version */
         x[row->n] = row->n;
         y[row->n] = 0;
     }
@@ -145,7 +146,7 @@ static int order(const hp_row *a, const hp_row *b) {
     return class ? class : strcmp(a->key, b->key);
 }
 
-/* All-reduces as older versions wrote them, which did not say whose steps they were: left out. */
+/* Is it an all-reduce of an older version, which did not name its back end? Such rows are left out. */
 static bool is_outdated(const char *text) {
     return strncmp(text, "allreduce ", 10) == 0;
 }
@@ -197,7 +198,7 @@ static hp_status parse_provenance_lines(parser *p, char **rest) {
     return HP_OK;
 }
 
-/* What costs are for: the line, else what was usual. */
+/* Reads the speed of the costs from its line; without one, it is the usual speed. */
 static hp_status parse_speed(const parser *p, const char *line) {
     hp_cost_table *t = p->table;
     char text[128], *s = text;

@@ -1,4 +1,4 @@
-/* text_file.c - reads a text file whole. */
+/* text_file.c - reads a whole text file. */
 #include "costmodels/text_file.h"
 
 #include "base/input.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_BYTES = 64 << 20 }; /* larger files are refused; a table of a million rows is not ours */
+enum { MAX_BYTES = 64 << 20 }; /* rejects larger files; no cost table has a million rows */
 
 hp_status hp_text_file(hp_arena *arena, const char *path, const char *what, const char *hint, char **text,
                        hp_error *err) {

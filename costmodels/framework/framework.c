@@ -1,4 +1,4 @@
-/* framework.c - the table of frameworks, and what they do to a layer. */
+/* framework.c - the table of frameworks, and their effects on a layer. */
 #include "costmodels/framework/framework.h"
 
 #include "costmodels/framework/framework_rows.h"
@@ -10,17 +10,19 @@
 #include <math.h>
 #include <string.h>
 
-/* An operation's way through Python, autograd and the dispatcher to its launch takes 5 to 25 us; 10 is near the
- * geometric mean. */
+/* From Python through autograd and the dispatcher to the launch, an operation takes 5 to 25 us; 10 is near
+ * the geometric mean. */
 static const double EAGER_DISPATCH_S = 10e-6;
 
-/* A module of Python runs its forward function, arguments are checked, a layer above calls it. Inference of ResNet-50 with one
- * image takes 10.4 ms on a V100 and 10.7 on a T4, that is of the host, for 175 operations; torchbench counts 13.3 ms. */
+/* A Python module runs its forward function, its arguments are checked, and a layer above calls it. Inference
+ * of ResNet-50 with one image takes 10.4 ms on a V100 and 10.7 on a T4, so the host determines it, for 175
+ * operations; torchbench reports 13.3 ms. */
 static const double EAGER_MODULE_S = 59e-6;
 
-/* Guesses: compiled code calls kernels without the dispatcher; MXNet's engine and TensorFlow's executor are no modules of Python. */
+/* Guesses: compiled code calls kernels without the dispatcher; MXNet's engine and TensorFlow's executor are
+ * not Python modules. */
 static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
-/* One image's inference of ResNet-50, less what its kernels take. */
+/* Inference of one image by ResNet-50, minus the time of its kernels. */
 #define MXNET_STEP_S      3.2e-3
 #define TENSORFLOW_STEP_S 2.7e-3
 #define MXNET_SOURCE                                                                                         \
@@ -46,7 +48,7 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     "and a write, "                                                                                          \
     "one read; backward their gradients, seven."
 
-/* What modules of Python start, in any layout. */
+/* Operations started by Python modules, in any layout. */
 #define PYTORCH                                                                                              \
     .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
     .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .kernels.tf32 = true, .kernels.winograd = true,       \
@@ -57,7 +59,7 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     .attention.head_copies = 4, .attention.stores_scores = true
 #define CONTIGUOUS .layout = "channels first", .kernels.channels_first = true, .kernels.norm_blocks = true
 #define LAZY_CONTEXT                                                                                         \
-    287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, which 1.13 has */
+    287e6 /* pytorch/pytorch, pull request 86509: 287 MB with lazily loaded kernels, as in 1.13 */
 
 /* DistributedDataParallel: gradient_as_bucket_view is off by default. */
 #define DATA_PARALLEL                                                                                        \
@@ -133,7 +135,7 @@ const hp_framework hp_frameworks[] = {
                "operation: a guess. A parallel region's "
                "100 us: fitted to published throughput, "
                "inference of one image on 14 cores (timm's results)."},
-    {.name = "mpi4dl", /* 1.12, which loads all kernels */
+    {.name = "mpi4dl", /* based on 1.12, which loads all kernels */
      PYTORCH,
      STORED_SCORES,
      CONTIGUOUS,
@@ -258,7 +260,7 @@ static double elems(const int32_t length[HP_AXES]) {
     return n;
 }
 
-/* Puts another type in a key's place for " f32"; false: there is none, or no room. */
+/* Replaces " f32" in a key by another type; false if it is absent or there is no room. */
 static bool retype(hp_work *w, const char *name) {
     char *type = strstr(w->key, " f32"), rest[sizeof w->key];
     if (!type || strlen(w->key) + strlen(name) + 1 > sizeof w->key) return false;
@@ -267,7 +269,8 @@ static bool retype(hp_work *w, const char *name) {
     return true;
 }
 
-/* Attention of inference under autocast is stored in the type that it is multiplied in: hplan's own stays float32. */
+/* Under autocast, inference stores attention in the type in which it multiplies; hplan's own stays
+ * float32. */
 static void lower_attention(hp_work *w) {
     if (w->factors && retype(w, w->factors)) w->bytes /= 2;
 }
@@ -279,8 +282,9 @@ void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w) 
         retype(w, "tf32");
 }
 
-/* Without sequence parallelism (Korthikanti et al., arXiv 2205.05198, 4.2.2) each part of a layer has all tokens before and
- * after it: what norms and adds them is done by all parts, as by one alone. Summands are added by the all-reduce. */
+/* Without sequence parallelism (Korthikanti et al., arXiv 2205.05198, 4.2.2), each part of a layer holds all
+ * tokens before and after it. All parts repeat the norms and additions that one would do alone. The
+ * all-reduce adds the summands. */
 static void take_all_tokens(const hp_framework *f, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
                             hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
@@ -293,10 +297,11 @@ static void take_all_tokens(const hp_framework *f, const hp_graph *g, hp_dtype d
     w->flops *= all / here;
 }
 
-/* F(2x2, 3x3) makes 4 results of 16 products instead of 36 (Lavin, Gray, arXiv 1509.09308). */
+/* F(2x2, 3x3) computes 4 results with 16 products instead of 36 (Lavin, Gray, arXiv 1509.09308). */
 static const double WINOGRAD_SAVES = 36.0 / 16;
 
-/* Where an activation's gradient is a kernel of its own, that alone reads the output, and no pass of the norm's does. */
+/* If an activation's gradient is a separate kernel, only that kernel reads the output, and no pass of the
+ * norm does. */
 static void shorten_norm(const hp_framework *f, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
                          hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
@@ -315,7 +320,7 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
     if (l->op == HP_ATTENTION && f->attention.score_passes[0] > 0) {
         w->flops *=
             hp_framework_scores(g, c) * hp_head_channels(g, l) / ((double)c->pairs * c->out[HP_AXIS_C]);
-        w->attends = NULL; /* its products are kernels of their own, of which nothing is known */
+        w->attends = NULL; /* its products are separate kernels, of which nothing is known */
         w->rows = 0;
     }
     if (!f->kernels.winograd) return;

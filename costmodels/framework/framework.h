@@ -1,6 +1,8 @@
-/* framework.h - what a deep-learning framework does beside the kernels of hplan's plans: what it runs as kernels of their
- * own, how long its host takes for each, in which units it multiplies. `--as` predicts what such a framework would take;
- * without it a plan is hplan's own. Every figure has a source; rates that were fitted to published totals say so. */
+/* framework.h - what a deep-learning framework does beyond the kernels of hplan's plans: its separate
+ * kernels, the host time of each, and the units in which it multiplies.
+ *
+ * `--as` predicts the time under such a framework; without it, a plan is hplan's own. Every figure has a
+ * source; rates fitted to published totals are marked so. */
 #ifndef HP_FRAMEWORK_H
 #define HP_FRAMEWORK_H
 
@@ -68,43 +70,46 @@ typedef struct hp_framework {
     hp_framework_attention attention;
     /* of cost tables: the first goes before the others, all before hplan's; up to a NULL */
     const char *rows[HP_FRAMEWORK_ROWS];
-    const char *layout; /* of its maps and kernels, in words: "channels first" */
-    const char *source; /* of these, in words */
+    const char *layout; /* layout of its maps and kernels, in words: "channels first" */
+    const char *source; /* sources of the figures, in words */
 } hp_framework;
 
 /* The frameworks, ended by a name of NULL. */
 extern const hp_framework hp_frameworks[];
-/* NULL where `name` is NULL or "hplan". Errors: HP_EUSAGE, with the names. */
+/* Returns NULL if `name` is NULL or "hplan". Errors: HP_EUSAGE, with the names. */
 hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err);
 
 /* The table with the framework's rows before its own. Lives in `arena`. */
 hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const hp_cost_table *t);
 
-/* Kernels beside the layer's own, and the bytes that they move. */
+/* Additional kernels beside the layer's own, and the bytes that they move. */
 typedef struct hp_framework_passes {
     int kernels;
     double bytes;
 } hp_framework_passes;
 hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machine *m, const hp_graph *g,
                                            hp_dtype dtype, const hp_work_case *c);
-/* Changes the work's key to that of the units that the framework multiplies in. */
+/* Changes the work's key to the units in which the framework multiplies. */
 void hp_framework_units(const hp_framework *f, const hp_machine *m, hp_work *w);
-/* Takes off the multiplications that its convolution does without, and what its norm does not read; adds those of scores
- * that are masked afterwards. After hp_framework_units. */
+/* Subtracts the multiplications that its convolution saves and what its norm does not read; adds those of
+ * scores that are masked afterwards. Call it after hp_framework_units. */
 void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
                           const hp_work_case *c, hp_work *w);
-/* Adds the channels that only fill a vector: they are moved and multiplied, too. */
+/* Adds the padding channels of a vector, which are also moved and multiplied. */
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
                       hp_work *w);
-/* What an allocation takes of the device. */
+/* Device memory that an allocation takes, in bytes. */
 int64_t hp_framework_block(const hp_framework *f, int64_t bytes);
-/* Thread blocks of the layer's kernel, where they are too few for some devices; 0: as many as it wants. */
+/* Number of thread blocks of the layer's kernel if it is too small for some devices; 0: as many as it
+ * wants. */
 int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c);
 
-/* Scores of attention as a framework stores them: all queries by all keys, those of the future included, of each head. */
+/* Number of attention scores that a framework stores: all queries by all keys, including future ones, for
+ * each head. */
 double hp_framework_scores(const hp_graph *g, const hp_work_case *c);
 
-/* How many numbers describe it: what could be fitted, were it not for their sources. Yes and no are not counted. */
+/* How many numbers describe it: parameters that could have been fitted, were it not for their sources. Flags
+ * do not count. */
 int hp_framework_numbers(const hp_framework *f);
 
 #endif

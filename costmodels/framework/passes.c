@@ -1,5 +1,5 @@
-/* passes.c - what a framework runs as kernels of their own beside a layer's: norms and activations, copies between layouts, casts,
- * attention's scores. */
+/* passes.c - the separate kernels that a framework runs beside a layer's: norms and activations, copies
+ * between layouts, casts, attention's scores. */
 #include "costmodels/framework/framework.h"
 
 #include "networks/graph/layer.h"
@@ -25,8 +25,8 @@ static void add_passes(hp_framework_passes *p, double kernels, double bytes) {
 
 /* --- what goes with the same kernel here --- */
 
-/* A convolution's bias (read, written, which the libraries of matrices do with the product; its gradient is a sum),
- * a norm (read, written), an addition (two read, one written), an activation. */
+/* Adds a convolution's bias (one read, one write, which matrix libraries fuse with the product; its gradient
+ * is a sum), a norm (one read, one write), an addition (two reads, one write) and an activation. */
 static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
                         hp_framework_passes *p) {
     const bool deployed = g->deployed, matrix = hp_layer_is_matrix(l), alone = l->op == HP_ACT,
@@ -42,7 +42,8 @@ static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, dou
     }
 }
 
-/* Norms of inference that are not folded into the products before them; what follows a norm goes with it. */
+/* Adds inference norms that are not folded into the preceding products; what follows a norm is fused with
+ * it. */
 static void add_unfolded(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
                          hp_framework_passes *p) {
     if (g->deployed && l->n_norm && op == HP_TASK_FWD) add_pass(p, (hp_layer_adds(l) ? 3 : 2) * y);
@@ -54,7 +55,8 @@ static double rounded_up(double n, int32_t unit) {
     return unit * ceil(n / unit);
 }
 
-/* Windows are whole: padded at the borders, and what only a roll brings together is masked afterwards. */
+/* Windows are whole: padded at the borders, and pixels brought together only by a roll are masked
+ * afterwards. */
 double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const hp_tensor *keys = &g->tensor[l->in[1]];
@@ -64,7 +66,8 @@ double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
     return each * rounded_up(h, l->kh) * rounded_up(w, l->kw) * l->kh * l->kw;
 }
 
-/* A product makes the scores, another reads them; between, they are scaled, masked, made probabilities, dropped. */
+/* One product writes the scores, another reads them; in between, they are scaled, masked, turned into
+ * probabilities and dropped. */
 static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
                        bool autocast, hp_framework_passes *p) {
     const hp_layer *l = &g->layer[c->layer];
@@ -72,14 +75,15 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
     const double *of = autocast ? f->attention.score_passes_autocast : f->attention.score_passes;
     double passes = of[backward];
     if (passes <= 0) return;
-    /* a bias is added, and what a shift keeps apart is masked: one read and one write each, of float32 under autocast */
+    /* adding a bias and masking what a shift separates take one read and one write each, in float32 under
+     * autocast */
     if (l->n_param > 0) passes += backward ? 1 : 2;
     if (l->kh > 0 && shifted && !backward) passes += autocast ? 4 : 2;
     add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);
 }
 
-/* Queries, keys and values are made contiguous by heads, what comes out is put together again; windows are cut out and put
- * back, rolled before and after if they are shifted. Gradients go the same ways. */
+/* Queries, keys and values become contiguous per head, and the result is joined again. Windows are cut out
+ * and put back, with a roll before and after if they are shifted. Gradients take the same path. */
 static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool autocast,
                       hp_framework_passes *p) {
     const bool shifted = l->pad_h > 0 || l->pad_w > 0;
@@ -90,14 +94,14 @@ static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool a
 
 /* --- autocast --- */
 
-/* In 16 bits under autocast norms are of float32, whose results are cast for the product after them, and so is what residuals are
- * added to; parameters are float32, and cast for each step. y: bytes of the output in 16 bits. */
+/* Under 16-bit autocast, norms are float32. Their results are cast for the following product, and so is the
+ * residual stream; parameters are float32 and cast in each step. y: bytes of the output in 16 bits. */
 static void add_casts(const hp_graph *g, const hp_layer *l, hp_task_op op, double y, hp_framework_passes *p) {
-    static const double CAST = 3; /* reads 4 bytes, writes 2, or the reverse: in units of what 16 bits take */
+    static const double CAST = 3; /* reads 4 bytes and writes 2, or the reverse: in units of 2 bytes */
     const bool fwd = op == HP_TASK_FWD, bwd = op == HP_TASK_BWD;
     double weights = 0;
     if ((l->op == HP_LAYERNORM || l->op == HP_RMSNORM) && (fwd || bwd)) {
-        p->bytes += (fwd ? 2 : 3) * y; /* 4 bytes for 2 in what it reads and writes */
+        p->bytes += (fwd ? 2 : 3) * y; /* reads and writes 4 bytes instead of 2 */
         add_pass(p, CAST * y);
     }
     if (l->op == HP_ADD && fwd) p->bytes += 2 * y;
@@ -112,8 +116,8 @@ static bool in_tf32(const hp_framework *f, const hp_machine *m, hp_dtype x) {
     return f->kernels.tf32 && x == HP_F32 && m->device.tf32_flops_per_s > 0;
 }
 
-/* On matrix units of 16 bits what is read is transposed, and half of the results: the others' kernels write either layout. In
- * tf32 a forward pass has kernels for either, gradients are transposed both ways. */
+/* With 16-bit matrix units, the input and half of the results are transposed; the other kernels write either
+ * layout. In tf32, forward passes have kernels for both layouts, and gradients are transposed both ways. */
 static bool on_matrix_units(const hp_machine *m, hp_dtype x) {
     return (x == HP_BF16 && m->device.bf16_flops_per_s > 0) ||
            (x == HP_F16 && m->device.fp16_flops_per_s > 0);

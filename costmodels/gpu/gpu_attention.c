@@ -1,11 +1,12 @@
-/* gpu_attention.c - the fastest of all halvings of a block of queries. */
+/* gpu_attention.c - tries all halvings of a block of queries and takes the fastest. */
 #include "costmodels/gpu/gpu_attention.h"
 
 #include "costmodels/gpu/tiles.h"
 
 #include <math.h>
 
-/* Tensor cores have 16 rows; channels go by 32, keys by 64, as kernels are compiled (Dao-AILab/flash-attention). */
+/* Tensor cores have 16 rows; kernels are compiled for channels in steps of 32 and keys in steps of 64
+ * (Dao-AILab/flash-attention). */
 static const double LEAST_ROWS = 16, CHANNELS = 32, KEYS = 64;
 
 typedef struct blocks {

@@ -1,10 +1,11 @@
-/* gpu_kernel.c - times of a kernel's arithmetic and memory as one. */
+/* gpu_kernel.c - combines a kernel's arithmetic and memory times. */
 #include "costmodels/gpu/gpu_kernel.h"
 
 #include <math.h>
 
-static const double OTHERS =
-    6; /* as many weights in turn leave a cache between two uses, in what rows are fitted to */
+/* Weights stay in the cache between two uses if it holds this many of their size; rows were fitted with this
+ * value. */
+static const double OTHERS = 6;
 
 static double seconds(const hp_kernel *k, double bytes, double room) {
     return bytes / (k->bytes_per_s * (bytes < room && k->cached > 1 ? k->cached : 1));

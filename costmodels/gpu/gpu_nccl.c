@@ -1,5 +1,5 @@
-/* gpu_nccl.c - bandwidth and latency of algorithm and protocol. Times in microseconds, rates in 10^9 bytes/s, as its tuner has
- * them. */
+/* gpu_nccl.c - bandwidth and latency by algorithm and protocol. Times are in microseconds and rates in 10^9
+ * bytes/s, as in NCCL's tuner. */
 #include "costmodels/gpu/gpu_nccl.h"
 
 #include <math.h>
@@ -7,19 +7,20 @@
 enum { LL, LL128, SIMPLE, PROTOCOLS };
 
 static const double tree_base[PROTOCOLS] = {6.8, 14.0, 8.4}, ring_base[PROTOCOLS] = {6.6, 14.0, 8.4};
-/* Of a hop: over NVLink, over PCIe, over the network. */
+/* Kinds of hop: over NVLink, over PCIe, over the network. */
 enum { NVLINK, PCIE, NET, HOPS };
 static const double tree_hop[HOPS][PROTOCOLS] = {{0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14}},
                     ring_hop[HOPS][PROTOCOLS] = {{0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14}};
 
-/* Of one, two, more nodes. */
+/* Per chip, for one, two and more nodes. */
 static const double ll_most[HP_NCCL_CHIPS][3] = {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}},
                     tree_channel[HP_NCCL_CHIPS][3] = {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}};
 static const double ll128_ring_channel[HP_NCCL_CHIPS] = {20, 20, 36.7},
                     ll128_tree_channel[HP_NCCL_CHIPS][3] = {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}};
-static const double OVERHEAD = 1, CHANNEL = 12; /* of a step, of the host; a channel's share of a link */
+static const double OVERHEAD = 1, CHANNEL = 12; /* overhead of a step on the host; a channel's share of a
+                                                 * link */
 
-/* Of a tree, by log2 of the bytes / 64. */
+/* Efficiency of a tree, indexed by log2 of the bytes / 64. */
 enum { SIZES = 24 };
 static const double tree_part[PROTOCOLS][SIZES] = {
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
@@ -61,7 +62,7 @@ static double ring_rate(hp_nccl_what what, hp_nccl_chip chip, const shape *s, in
     return rate * s->ranks / steps_of(what, s->ranks);
 }
 
-/* Over nodes a ring's Simple messages do not follow each other as closely as that, unless they are tiny. */
+/* Across nodes, a ring's Simple messages pipeline less closely, unless they are tiny. */
 static double plateau(hp_nccl_what what, hp_nccl_chip chip, const shape *s, int protocol, double bytes) {
     const bool any = what == HP_NCCL_ALLREDUCE && protocol == SIMPLE && s->nodes > 1;
     if (!any || bytes / (s->channels * s->ranks) < 64) return 1;
@@ -97,8 +98,8 @@ static double tree_latency(const shape *s, int protocol) {
 
 /* --- sums in switches: of all-reduces, by protocol Simple only, of more than two devices a node --- */
 
-/* Channels are as many as NCCL takes on eight H100; of each, what one carries, what gets through, and, of the tree, the most
- * with two and more nodes. */
+/* Number of channels as NCCL uses on eight H100s; rate of a channel and its efficiency; for the tree, the
+ * maximum with two and with more nodes. */
 static const double nvls_channels = 16, nvls_channel = 20, nvls_efficiency = 0.85,
                     nvls_tree_channel[] = {57.7, 45.5}, nvls_hop = 25, nvls_tree_net = 20.9;
 
@@ -119,9 +120,9 @@ static double nvls_latency(const shape *s) {
 
 /* --- sums in switches of the network: of all-reduces over nodes, by protocol Simple --- */
 
-/* A chain's hop over NVLink, and the way to the switches and back; of what NICs carry as much gets through as NCCL 2.12
- * says. Each byte goes up and down once, both at a time, where a ring sends it twice; inside the nodes it goes along and
- * back a chain of each NIC's. */
+/* A chain's hop over NVLink, and the path to the switches and back; efficiency of the NICs as in NCCL 2.12.
+ * Each byte goes up and down once, both concurrently, while a ring sends it twice. Within the nodes, it
+ * travels along one chain per NIC and back. */
 static const double collnet_hop = 2.8, collnet_net = 30, collnet_efficiency = 0.9;
 
 static double collnet_rate(const hp_nccl_net *n, const shape *s) {
@@ -135,12 +136,12 @@ static double collnet_latency(const shape *s) {
 
 /* --- all pairs: sends and receives --- */
 
-/* What fills a link before it flows: 128 KiB to the network, 512 KiB over NVLink; and of each peer as much of the host as a
- * step. */
+/* Fill of a link before data flows: 128 KiB to the network, 512 KiB over NVLink; each peer also takes a
+ * step's host time. */
 static const double net_chunk_kb = 131.072, near_chunk_kb = 524.288;
 
-/* Of a node's g members, each of which sends S in all, g S (N-1)/N leave it over its NICs; inside it a member sends (g-1)/p
- * S. */
+/* Each of a node's g members sends S in total. g S (N-1)/N leave the node over its NICs; a member sends
+ * (g-1)/p S within it. */
 static double pairs_microseconds(const hp_nccl_net *n, const shape *s, double bytes) {
     const double net = n->net_bytes_per_s * 1e-9, near = n->intra_bytes_per_s * 1e-9, kb = bytes * 1e-3;
     const double across = s->per_node * kb * (s->nodes - 1) / s->nodes / net,

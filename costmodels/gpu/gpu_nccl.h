@@ -1,6 +1,6 @@
-/* gpu_nccl.h - what NCCL's own tuner expects of its collectives: the fastest of ring and tree by each of its protocols (LL,
- * LL128, Simple), and of sums inside NVSwitches (NVLS). Constants are those of NCCL 2.30, src/graph/tuning.cc, which change
- * from release to release. */
+/* gpu_nccl.h - the times that NCCL's own tuner expects of its collectives: the fastest of ring and tree in
+ * each of its protocols (LL, LL128, Simple), and of sums inside NVSwitches (NVLS). The constants are those of
+ * NCCL 2.30, src/graph/tuning.cc; they change between releases. */
 #ifndef HP_GPU_NCCL_H
 #define HP_GPU_NCCL_H
 
@@ -8,7 +8,7 @@
 
 typedef enum hp_nccl_chip { HP_NCCL_VOLTA, HP_NCCL_AMPERE, HP_NCCL_HOPPER, HP_NCCL_CHIPS } hp_nccl_chip;
 
-/* Passes of the whole data around a ring. */
+/* Counted in passes of the whole data around a ring. */
 typedef enum hp_nccl_what {
     HP_NCCL_ALLREDUCE,
     HP_NCCL_HALF /* all-gather, reduce-scatter */,
@@ -19,15 +19,15 @@ typedef enum hp_nccl_what {
 typedef struct hp_nccl_net {
     int ranks, per_node; /* per_node >= ranks: one node */
     hp_nccl_chip chip;
-    bool nvlink;              /* within a node; else PCIe */
-    bool sharp;               /* switches of the network add up what passes them */
-    bool nvswitch;            /* within a node; those of Hopper add up what passes them */
-    double intra_bytes_per_s; /* of a device to its node's others, one direction */
-    double net_bytes_per_s;   /* of a node's NICs together */
+    bool nvlink;              /* NVLink within a node; otherwise PCIe */
+    bool sharp;               /* network switches sum data in transit */
+    bool nvswitch;            /* NVSwitch within a node; Hopper's sums data in transit */
+    double intra_bytes_per_s; /* from a device to the others of its node, one direction */
+    double net_bytes_per_s;   /* over all NICs of a node */
 } hp_nccl_net;
 
-/* NVLS: the switches of the one node add. NVLS tree: those of each node, and a tree of the nodes. CollNet: chains inside the
- * nodes, and switches of the network add. */
+/* NVLS: the switches of a single node sum. NVLS tree: those of each node, and a tree of the nodes. CollNet:
+ * chains within the nodes, and network switches sum. */
 typedef enum hp_nccl_way {
     HP_NCCL_RING,
     HP_NCCL_TREE,
@@ -44,7 +44,7 @@ typedef struct hp_nccl_choice {
     int protocol; /* 0 LL, 1 LL128, 2 Simple */
 } hp_nccl_choice;
 
-/* bytes: of the whole data. At least two ranks. */
+/* bytes: whole data. Needs at least two ranks. */
 hp_nccl_choice hp_nccl_choose(hp_nccl_what what, const hp_nccl_net *n, double bytes);
 
 #endif

@@ -1,21 +1,21 @@
-/* tiles.c - the fastest of all halvings of a tile. */
+/* tiles.c - tries all halvings of a tile and takes the fastest. */
 #include "costmodels/gpu/tiles.h"
 
 #include <math.h>
 
-static const double LEAST_DEPTH = 512; /* of a part of a sum: shorter ones are not worth adding up again */
+static const double LEAST_DEPTH = 512; /* least depth of a partial sum; shorter ones do not repay adding up */
 
 typedef struct cut {
     double rate;    /* useful part of the device's */
     double busy;    /* multiprocessors with work */
-    double seconds; /* without rates of the device: in units of its arithmetic */
+    double seconds; /* seconds; without device rates, in units of its arithmetic */
 } cut;
 
 typedef struct tile {
-    double rows, cols, rate; /* rate: of the largest's */
+    double rows, cols, rate; /* rate: relative to the largest tile */
 } tile;
 
-/* Partial sums of 4 bytes are written and read. */
+/* Time to write and read partial sums of 4 bytes. */
 static double seconds_of_parts(const hp_tiling *t, double splits, double rows, double cols) {
     if (splits <= 1) return 0;
     return t->split_s + (t->bytes_per_s > 0 ? 2 * 4 * splits * rows * cols / t->bytes_per_s : 0);
@@ -32,7 +32,7 @@ static cut cut_into(const hp_tiling *t, const tile *x, double splits, double row
                  2 * rows * cols * depth / (rate * flops_per_s) + seconds_of_parts(t, splits, rows, cols)};
 }
 
-/* Whole sums, or as many parts of them as there is room for. */
+/* Chooses whole sums, or as many partial sums as there is room for. */
 static cut best_split(const hp_tiling *t, const tile *x, double rows, double cols, double depth) {
     const double tiles = ceil(rows / x->rows) * ceil(cols / x->cols),
                  least = t->depth > 0 ? t->depth : LEAST_DEPTH,
@@ -44,7 +44,7 @@ static cut best_split(const hp_tiling *t, const tile *x, double rows, double col
 }
 
 int hp_halvings(double side, double least) {
-    enum { MOST = 16 }; /* of what a table may say */
+    enum { MOST = 16 }; /* limit for values from a table */
     int n = 0;
     while (n < MOST && ldexp(side, -(n + 1)) >= least) n++;
     return n;

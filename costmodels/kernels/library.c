@@ -1,5 +1,5 @@
-/* library.c - products of matrices and fused attention as libraries compute them on a GPU, with rates that were fitted to
- * measured kernels: rows `tile` that have rates, and `attend`. */
+/* library.c - matrix products and fused attention by libraries on a GPU, with rates fitted to measured
+ * kernels: rows `tile` with rates, and rows `attend`. */
 #include "costmodels/gpu/gpu_attention.h"
 #include "costmodels/gpu/gpu_kernel.h"
 #include "costmodels/gpu/tiles.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* "dense", or how it attends; NULL: no kernel of which such rows could be. */
+/* "dense", or the kind of attention; NULL: no kernel with such rows. */
 static const char *word_of(const hp_work *w) {
     if (w->attends) return w->attends;
     return w->rates && strcmp(w->rates, "dense") == 0 && w->rows > 0 ? w->rates : NULL;

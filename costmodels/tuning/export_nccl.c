@@ -1,6 +1,8 @@
-/* export_nccl.c - a configuration for NCCL's example tuner plugin (NCCL_TUNER_PLUGIN, NCCL_TUNER_CONFIG_FILE): the first
- * line that fits a call decides its algorithm and protocol. Rows do not say the protocol, and the file must: it is that of
- * NCCL's own model of A100s (2.30, src/graph/tuning.cc), by size, on one node and over several. */
+/* export_nccl.c - writes a configuration for NCCL's example tuner plugin (NCCL_TUNER_PLUGIN,
+ * NCCL_TUNER_CONFIG_FILE), in which the first line that matches a call decides its algorithm and protocol.
+ *
+ * Rows do not contain the protocol, but the file must. It is taken from NCCL's own model of A100s (2.30,
+ * src/graph/tuning.cc), by size, for one node and for several. */
 #include "costmodels/tuning/tuning_export.h"
 
 #include <math.h>
@@ -33,7 +35,7 @@ static const protocol protocols[2][PROTOCOLS] = {
     {{"ll", UINT64_C(128) << 10}, {"ll128", UINT64_C(128) << 20}, {"simple", UINT64_MAX}}, /* several */
 };
 
-/* Sizes low <= bytes <= high, cut where the protocol changes. */
+/* Writes sizes low <= bytes <= high, split where the protocol changes. */
 static int write_range(FILE *f, const hp_tuned_group *g, hp_algorithm a, uint64_t low, uint64_t high) {
     const int nodes = (g->ranks + g->per_node - 1) / g->per_node;
     const protocol *p = protocols[nodes > 1];
@@ -50,7 +52,7 @@ static int write_range(FILE *f, const hp_tuned_group *g, hp_algorithm a, uint64_
     return written;
 }
 
-/* Sizes of which NCCL's own decision is the fastest have no line. */
+/* Sizes for which NCCL's own decision is the fastest get no line. */
 static int write_group(FILE *f, const hp_tuned_group *g) {
     int written = 0;
     for (int i = 0; i < g->n; i++) {

@@ -1,7 +1,7 @@
-/* export_ompi.c - rules for Open MPI's coll/tuned, as its reader (of 4.1) wants them: the
- * number of collectives; of each its id and the number of communicator sizes; of each its ranks and the number of
- * message sizes; of each the bytes of the whole data, the algorithm's id, the fan-out and the segment size. A rule holds
- * from its ranks and bytes on; algorithm 0 is Open MPI's own decision. */
+/* export_ompi.c - writes rules for Open MPI's coll/tuned in the format of its reader (4.1). First the number
+ * of collectives; for each its id and number of communicator sizes; for each its ranks and number of message
+ * sizes; for each the bytes of the whole data, the algorithm's id, the fan-out and the segment size. A rule
+ * applies from its ranks and bytes upwards; algorithm 0 is Open MPI's own decision. */
 #include "costmodels/tuning/tuning_export.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ static bool ompi_has(hp_collective what, hp_algorithm a) {
     return a == HP_ALGORITHM_LIBRARY || ompi[what].algorithm[a] > 0;
 }
 
-/* Its rules do not know how ranks are placed: of several placements of as many, that with the most on a node. */
+/* Its rules ignore the placement of ranks: among placements of equal size, keeps the one with the most ranks
+ * per node. */
 static int one_placement(hp_tuned_group *g, int n, hp_tuning_report *r) {
     int kept = 0;
     char key[HP_COLLECTIVE_KEY];
@@ -47,7 +48,7 @@ static int count_like(const hp_tuned_group *g, int n, int first) {
     return i - first;
 }
 
-/* Communicators of other sizes decide for themselves. */
+/* Writes a rule that leaves other communicator sizes to Open MPI. */
 static void write_own_decision(FILE *f, int ranks) {
     fprintf(f, "%d # ranks or more\n1 # message sizes\n0 0 0 0 # its own decision\n", ranks);
 }

@@ -1,4 +1,5 @@
-/* fastest.c - lines that cross: at every measured size of any of them, and where two cross in between. */
+/* fastest.c - the lowest of several lines: compared at every measured size of any line, and at crossings in
+ * between. */
 #include "costmodels/tuning/fastest.h"
 
 #include "costmodels/cost_line.h"
@@ -27,7 +28,7 @@ int hp_row_sizes(hp_arena *arena, const hp_row *const *row, int n, double **out)
     return kept;
 }
 
-/* `last`: stays where it is as fast as any; -1: none. */
+/* `last`: stays chosen while no other is faster; -1: none. */
 static int lowest_at(const hp_row *const *row, int n, double bytes, int last) {
     int best = last >= 0 && !isnan(hp_row_at(row[last], bytes)) ? last : -1;
     for (int r = 0; r < n; r++)

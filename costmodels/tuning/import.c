@@ -1,4 +1,5 @@
-/* import.c - passes the lines of a text to the tool that wrote them; where its ranks were; rows from its times. */
+/* import.c - passes the lines of a text to the tool that wrote them, determines the placement of its ranks,
+ * and makes rows from its times. */
 #include "costmodels/tuning/import_text.h"
 
 #include <ctype.h>
@@ -114,7 +115,7 @@ hp_status hp_import_ranks(const hp_import *i, int32_t *ranks, int32_t *per_node,
 
 /* --- points --- */
 
-/* Who measured, when; '|' ends a field of a row. */
+/* Who measured and when; '|' separates the fields of a row and is replaced. */
 static const char *source_of(const hp_import *i) {
     const char *slash = strrchr(i->where, '/');
     char *s = hp_arena_printf(i->arena, "%s%s%s%s, %.80s of %s",

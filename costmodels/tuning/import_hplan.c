@@ -1,5 +1,5 @@
-/* import_hplan.c - what `hplan bench comm` says above its tables, which are those of nccl-tests: the back end with its
- * algorithm, and the mode, of which rows take iterations back to back. */
+/* import_hplan.c - reads the lines of `hplan bench comm` above its tables, which have nccl-tests' format: the
+ * back end with its algorithm, and the mode. Rows take back-to-back iterations. */
 #include "costmodels/tuning/import_text.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static bool find_way(char *way, import_section *s) {
     if (!hp_backend_names[b] || algorithm < 0) return false;
     s->by = (hp_wire)(1 + b);
     s->algorithm = (hp_algorithm)algorithm;
-    s->gpus = s->by == HP_WIRE_NCCL; /* else ranks exchange the memories of their processors */
+    s->gpus = s->by == HP_WIRE_NCCL; /* otherwise ranks exchange host memory */
     return true;
 }
 

@@ -1,6 +1,8 @@
-/* import_lines.c - lines as their tool wrote them, out of logs that put something before each (mpirun --tag-output, srun -l, times,
- * names of pods), colour them, or have lost the '#' in a web page. What stands before a table's title tells: a line is the
- * tool's if it begins in the same form, which is the same marks, digits where there are digits, words where words are. */
+/* import_lines.c - recovers a tool's lines from logs that put prefixes before each (mpirun --tag-output, srun
+ * -l, times, names of pods), colour them, or lost the '#' in a web page.
+ *
+ * The prefix of a table's title shows the form: a line belongs to the tool if it begins in the same form,
+ * with the same marks, and digits and words in the same places. */
 #include "costmodels/tuning/import_text.h"
 
 #include <ctype.h>
@@ -38,7 +40,7 @@ static size_t run_of(const char *c, bool *letters) {
     return n;
 }
 
-/* What follows the beginning of this form; NULL: the line begins otherwise. */
+/* What follows a prefix of this form; NULL if the line begins differently. */
 static const char *after_form(const char *form, const char *line) {
     for (;;) {
         bool letters, other;
@@ -52,7 +54,7 @@ static const char *after_form(const char *form, const char *line) {
     }
 }
 
-/* What is before the title, without its own '#'. */
+/* The prefix before the title, without the title's '#'. */
 static char *before(hp_arena *arena, const char *line, const char *title) {
     size_t n = (size_t)(title - line);
     while (n > 0 && isblank((unsigned char)line[n - 1])) n--;
@@ -69,7 +71,7 @@ static void add_form(import_lines *l, const char *form) {
     if (l->n_form < (int)(sizeof l->form / sizeof *l->form)) l->form[l->n_form++] = form;
 }
 
-/* After the form that is longest. */
+/* The rest of the line after the longest matching form. */
 static char *after_any_form(const import_lines *l, char *line) {
     char *own = line;
     for (int i = 0; i < l->n_form; i++) {

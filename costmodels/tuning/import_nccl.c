@@ -1,18 +1,19 @@
-/* import_nccl.c - the output of nccl-tests (all_reduce_perf and the others), versions 1.0 to 2.19: columns by the names
- * in the table's title, ranks and nodes from the lines "# Rank ...". Its sizes are those of the whole data. */
+/* import_nccl.c - reads the output of nccl-tests (all_reduce_perf and the others), versions 1.0 to 2.19:
+ * columns by the names in the table's title, ranks and nodes from the lines "# Rank ...". Sizes are those of
+ * the whole data. */
 #include "costmodels/tuning/import_text.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* In the title: the first group is out of place, the second in place. */
+/* In the title, the first group is out of place, the second in place. */
 enum { SIZE, TIME, WRONG, TIME_IN_PLACE, WRONG_IN_PLACE, ALGBW, COLUMNS, MOST_WORDS = 24 };
 
 static bool is_title(const char *line) {
     return line[0] == '#' && strstr(line, " size ") && strstr(line, " algbw") && strstr(line, " time");
 }
 
-/* The word `name` from `line` on; NULL: it has none. */
+/* The first word `name` at or after `line`; NULL if there is none. */
 static const char *find_word(const char *line, const char *name) {
     const size_t n = strlen(name);
     for (const char *at = line; (at = strstr(at, name)); at += n)
@@ -27,7 +28,7 @@ static bool follows_mark(const char *line, const char *at) {
     return at > line && at[-1] == '#';
 }
 
-/* Behind a '#', or where that was lost before a count, so that it is no sentence. */
+/* The title behind a '#'. If the '#' was lost, it must precede a count, so that it is not prose. */
 static const char *nccl_title(const char *line) {
     const char *size = find_word(line, "size"), *time = size ? find_word(size, "time") : NULL;
     if (!time || !find_word(time, "algbw")) return NULL;
@@ -35,7 +36,7 @@ static const char *nccl_title(const char *line) {
     return follows_mark(line, size) || strncmp(next, "count ", 6) == 0 ? size : NULL;
 }
 
-/* The word that ends in "_perf" without that end: "all_reduce"; false: none. */
+/* Finds a word that ends in "_perf" and removes that ending: "all_reduce"; false: none. */
 static bool find_program(const char *line, char *out, size_t n) {
     const char *end = strstr(line, "_perf"), *begin = end;
     if (!end) return false;
@@ -75,7 +76,7 @@ static int host_index(import_section *s, const char *host) {
     return h;
 }
 
-/* "#  Rank  0 Group  0 Pid  1887 on  worker-1 device  0 [0x8d] NVIDIA H100"; before 2.13 without the group. */
+/* "#  Rank  0 Group  0 Pid  1887 on  worker-1 device  0 [0x8d] NVIDIA H100"; no group before 2.13. */
 static hp_status read_rank(hp_import *i, const char *line, hp_error *err) {
     int rank;
     char host[64];
@@ -131,7 +132,7 @@ static hp_status read_comment(hp_import *i, char *line, hp_error *err) {
 
 /* --- the table --- */
 
-/* A column of times; "N/A" in place where an operation has none. */
+/* A column of times; "N/A" for in-place times of operations that have none. */
 static bool time_of(char *const *word, int column, double *us) {
     return column >= 0 && hp_import_number(word[column], us) && *us > 0;
 }
@@ -141,13 +142,14 @@ static hp_status check_wrong(const hp_import *i, char *const *word, int column, 
     if (column < 0 || strcmp(word[column], "N/A") == 0) return HP_OK;
     if (!hp_import_number(word[column], &wrong))
         return hp_import_bad(i, "expected #wrong, a number", word[column], err);
-    /* versions that wrote an error have its limit in the last line */
+    /* versions that count errors have their limit in the last line */
     if (wrong < 1) return HP_OK;
     return hp_import_bad(i, "#wrong is not 0: results were wrong, so the times mean nothing", word[column],
                          err);
 }
 
-/* Gradients are added up in place; where only out of place was checked, and of an all-to-all, out of place. */
+/* Gradients are summed in place. Uses out-of-place times if only those were checked, and for an
+ * all-to-all. */
 static double choose_time(const hp_import *i, char *const *word, double out_us) {
     double in_us, n;
     const int wrong = i->column[WRONG_IN_PLACE];
@@ -188,7 +190,7 @@ static hp_status read_row(hp_import *i, char *line, hp_error *err) {
     return hp_import_add(i, size, 1e-6 * choose_time(i, word, us), err);
 }
 
-/* Of a row. */
+/* Determines the operation of a row. */
 static hp_status find_op(hp_import *i, const char *line, hp_error *err) {
     const int asked = i->o.op ? hp_import_find(i->o.op) : IMPORT_UNKNOWN;
     if (i->s.op == IMPORT_UNKNOWN) i->s.op = asked;
@@ -218,7 +220,7 @@ static void begin_section(hp_import *i) {
     snprintf(i->s.tool, sizeof i->s.tool, "nccl-tests");
 }
 
-/* A row, but for what stands before it. */
+/* Is it a row, ignoring any prefix? */
 static bool ends_in_row(const hp_import *i, const char *line) {
     char copy[400], *word[2 * MOST_WORDS];
     double size, us;

@@ -1,6 +1,6 @@
-/* import_osu.c - the output of the OSU micro-benchmarks: latency of collectives, latency and bandwidth of messages. Their
- * sizes are those of what one rank contributes, or of what it sends to each other rank; of all-reduce, reduce,
- * broadcast and reduce-scatter those of the whole data. */
+/* import_osu.c - reads the output of the OSU micro-benchmarks: latency of collectives, latency and bandwidth
+ * of messages. Sizes are those of one rank's contribution, or of its data for each other rank; for
+ * all-reduce, reduce, broadcast and reduce-scatter, those of the whole data. */
 #include "costmodels/tuning/import_text.h"
 
 #include <ctype.h>
@@ -10,14 +10,15 @@
 enum { FORM, HAS_SIZE };
 enum { LATENCY, BANDWIDTH };
 enum { MOST_WORDS = 24 };
-/* From here on a window of messages in flight says what one takes: its latency is small beside its bytes. */
+/* From this size on, the rate of a window of messages in flight gives the time of one: its latency is small
+ * compared with its bytes. */
 enum { WINDOW_BYTES = 1 << 20 };
 
-/* What stands between "MPI-CUDA" and "Test". */
+/* The words between "MPI-CUDA" and "Test". */
 static const struct {
     const char *title;
     int op;
-    bool per_rank; /* its size is of each rank's part */
+    bool per_rank; /* sizes are per rank's part */
 } tests[] = {{"Allreduce Latency", HP_COLLECTIVE_ALLREDUCE, false},
              {"Reduce_scatter Latency", HP_COLLECTIVE_REDUCE_SCATTER, false},
              {"Allgather Latency", HP_COLLECTIVE_ALL_GATHER, true},
@@ -63,7 +64,7 @@ static hp_status read_test(hp_import *i, const char *line, hp_error *err) {
     return HP_OK;
 }
 
-/* "# Size       Avg Latency(us)"; other comments say nothing that is needed. */
+/* "# Size       Avg Latency(us)"; other comments are irrelevant. */
 static hp_status read_title(hp_import *i, const char *line, hp_error *err) {
     const char *begin = line + 1 + strspn(line + 1, " \t");
     const bool size = strncmp(begin, "Size", 4) == 0;
@@ -82,7 +83,7 @@ static hp_status read_title(hp_import *i, const char *line, hp_error *err) {
     return HP_OK;
 }
 
-/* Of "Size   Avg Latency(us)", "Avg Latency(us)" of a barrier: where it begins. */
+/* Where the title begins: "Size   Avg Latency(us)", or "Avg Latency(us)" for a barrier. */
 static const char *osu_title(const char *line) {
     static const char *const values[] = {"Avg Latency(us)", "Latency (us)", "Bandwidth (MB/s)"};
     for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
@@ -95,7 +96,7 @@ static const char *osu_title(const char *line) {
     return NULL;
 }
 
-/* The first words of a row; those after them are numbers too, or say whether results were right. */
+/* Checks the words after the first ones of a row: numbers, or whether the results were right. */
 static hp_status check_rest(const hp_import *i, char *const *word, int first, int n, hp_error *err) {
     double v;
     for (int w = first; w < n; w++) {

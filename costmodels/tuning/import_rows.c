@@ -1,5 +1,5 @@
-/* import_rows.c - rows from imported times: the median at each size. Times that no link could reach, and those that do not
- * grow with the data, are refused: whatever was timed, it was not the operation. */
+/* import_rows.c - makes rows from imported times: the median at each size. Rejects times that no link could
+ * reach, and times that do not grow with the data: whatever was timed was not the operation. */
 #include "costmodels/tuning/import_text.h"
 #include "traces/query.h"
 #include "traces/trace_text.h"
@@ -7,16 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_POINTS = 200 /* of a row; more sizes are thinned out */ };
+enum { MOST_POINTS = 200 /* most points per row; further sizes are thinned out */ };
 
-/* Rates in machine files are what programs reach, up to a fifth below the peak (NVLink of an H100: 371 of 450 GB/s). */
+/* Rates in machine files are those that programs reach, up to a fifth below the peak (NVLink of an H100: 371
+ * of 450 GB/s). */
 #define SLACK 1.25
-/* Sixteen times the data, from this size on, take at least half as long again. */
+/* From this size on, sixteen times the data must take at least half as long again. */
 enum { GROWS_FROM = 1 << 20, GROWS_BY = 16 };
 #define GROWTH 1.5
-/* A single sample has no spread: timers and clocks vary by about this. */
+/* A single sample has no spread; timers and clocks vary by about this. */
 #define LEAST_RESIDUAL 0.02
-/* What hplan predicted is a guess, however often it says so: as far off as links of which nothing was measured. */
+/* hplan's own predictions are guesses, however often they are repeated: as uncertain as links without
+ * measurements. */
 #define PREDICTED_RESIDUAL 0.3
 
 /* --- groups: points of one row --- */
@@ -27,7 +29,7 @@ typedef struct sorted {
     char key[HP_COLLECTIVE_KEY];
 } sorted;
 
-/* MPI's messages between processors have no name: they are those of the link. */
+/* MPI's messages between processors have no name; they are those of the link. */
 static const char *message_key(const hp_import *i, const import_point *p) {
     return i->o.machine->device.is_cpu && p->call.by == HP_WIRE_MPI ? "" : hp_backend_names[p->call.by - 1];
 }
@@ -58,13 +60,14 @@ static int sorted_compare(const void *a, const void *b) {
 
 /* --- what cannot be --- */
 
-/* Shares of the data that must leave or enter one of n at least. Networks may add up (NVLS, SHARP): then an all-reduce
- * sends the data once. */
+/* Fraction of the data that must leave or enter one of n ranks at least. Networks may sum in transit (NVLS,
+ * SHARP): an all-reduce then sends the data once. */
 static double least_moved(hp_collective what, int n) {
     return hp_collective_infos[what].passes > 1 ? 1 : hp_collective_bus_factor(what, n);
 }
 
-/* Bytes per second of the whole data at which the busiest link is full. Ranks on cores of a node share caches: no link. */
+/* Bytes per second of the whole data at which the busiest link is full. Ranks on cores of one node share
+ * caches, not a link. */
 static double most_bytes_per_s(const hp_machine *m, const hp_collective_call *c) {
     if (c->per_node >= c->ranks) {
         if (m->device.is_cpu) return INFINITY;

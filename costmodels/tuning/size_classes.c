@@ -1,5 +1,5 @@
-/* size_classes.c - at every measured size who is fastest; a class ends where the lines of its choice and of the next one
- * cross. */
+/* size_classes.c - finds the fastest row at every measured size; a class ends where its line and the next
+ * choice's cross. */
 #include "costmodels/tuning/size_classes.h"
 
 #include "costmodels/tuning/fastest.h"
@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Repeated measurements differ by about as much: less is no gain. */
+/* Repeated measurements differ by about this much: smaller gains do not count. */
 #define LEAST_GAIN 0.02
 
-/* Rows of one operation, against the one that comm=auto would take by the rule. */
+/* Rows of one operation, compared with the one that comm=auto would take by the rule. */
 typedef struct contest {
     const hp_rivals *g; /* without rows that no plan can name */
     hp_collective_case what;
@@ -33,8 +33,8 @@ static bool gains(const contest *k, int row, int against, double bytes) {
     return hp_row_at(k->g->row[row], bytes) < (1 - LEAST_GAIN) * hp_row_at(k->g->row[against], bytes);
 }
 
-/* The row to take; `last`: that of the size before, which stays unless another gains. -1: by the rule, as it is not
- * measured here. */
+/* The row to take; `last` is that of the previous size, which stays unless another is faster. -1: as the rule
+ * says, because its row was not measured here. */
 static int row_at(const contest *k, int last, double bytes) {
     const int rule = row_of_rule(k, bytes);
     if (rule < 0 || isnan(hp_row_at(k->g->row[rule], bytes))) return -1;
@@ -57,7 +57,7 @@ static int32_t choice_of(const contest *k, int row, double bytes) {
 typedef struct classes {
     hp_arena *arena;
     hp_comm_table *t;
-    int capacity, first; /* of the group */
+    int capacity, first; /* first: index of the group's first class */
 } classes;
 
 static void add_class(classes *x, const contest *k, int32_t choice, double up_to) {
@@ -71,24 +71,24 @@ static void add_class(classes *x, const contest *k, int32_t choice, double up_to
     t->row[t->n++] = (hp_comm_class){k->what.what, k->what.size, k->what.per_node, bytes, choice};
 }
 
-/* Beyond the measured sizes a choice goes on as long as it is against the same row. */
+/* Beyond the measured sizes, a choice continues as long as the rule would take the same row. */
 static bool goes_on(const contest *k, double edge, double beyond) {
     return row_of_rule(k, edge) == row_of_rule(k, beyond);
 }
 
-/* From size to size: which row is taken, and what that is called. */
+/* The row taken at a size, and its name. */
 typedef struct taken {
     int row;
     int32_t choice;
 } taken;
 
-/* Where the choice of the smaller size ends. */
+/* Largest size for which the smaller size's choice applies. */
 static double last_of(const contest *k, const taken *from, const taken *to, double a, double b) {
     if (from->row < 0 || to->row < 0) return b - 1;
     return fmax(a, ceil(hp_row_crossing(k->g->row[from->row], k->g->row[to->row], a, b)) - 1);
 }
 
-/* A class ends when something else is taken, or with the last size at which its row was measured. */
+/* A class ends when another row is taken, or at the last measured size of its row. */
 static taken step(classes *x, const contest *k, taken from, double a, double b) {
     if (from.choice != HP_COMM_AUTO && isnan(hp_row_at(k->g->row[from.row], b))) {
         add_class(x, k, from.choice, a);

@@ -1,4 +1,4 @@
-/* tuning.c - rows that a library can be told of, and the fastest of them by size. */
+/* tuning.c - selects the rows that a library can be told about, and the fastest of them by size. */
 #include "costmodels/tuning/tuning_export.h"
 #include "costmodels/tuning/fastest.h"
 
@@ -25,14 +25,14 @@ static bool is_known(const hp_tunable *l, const hp_collective_call *c) {
     return c->by == l->by || (c->by == HP_WIRE_OWN && c->algorithm != HP_ALGORITHM_LIBRARY);
 }
 
-/* The library itself was measured with that algorithm. */
+/* Was the library itself measured with that algorithm? */
 static bool is_measured(const hp_tunable *l, const hp_rivals *g, hp_algorithm a) {
     for (int i = 0; i < g->n; i++)
         if (g->call[i].by == l->by && g->call[i].algorithm == a) return true;
     return false;
 }
 
-/* Keeps the rows that count; false: none names an algorithm. */
+/* Keeps the rows that count; false if none names an algorithm. */
 static bool keep_known(const hp_tunable *l, hp_rivals *g, hp_tuning_report *r) {
     int kept = 0;
     bool named = false;
