@@ -1,4 +1,4 @@
-/* account.c - where a rank's time goes: computing, waiting for communication and for what kind of it; and the result
+/* account.c - where a rank's time goes: computing, and waiting for each kind of communication; and the result
  * of a run. */
 #include "plan/program/factors.h"
 #include "sim/bounds.h"
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Time in which a rank computes nothing while one of its transfers moves is exposed; of several kinds at once
- * it is the first kind's: gradients move in the background. */
+/* Time in which a rank computes nothing while one of its transfers moves is exposed. If several kinds move at
+ * once, it counts for the first kind, because gradients move in the background. */
 void sim_account_idle(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     int kind = 0;
@@ -22,7 +22,7 @@ void sim_account_transfer(sim *s, int rank, int task, int change) {
     s->rank[rank].spent.moving[s->wait[s->rank[rank].role][task]] += change;
 }
 
-/* Has the other end a part in the same stage? Then the message stays inside the stage. */
+/* Does the other end work on the same stage? Then the message stays within the stage. */
 static bool same_stage(const hp_program *p, const hp_role *from, int chunk, int peer) {
     const hp_role *to = &p->role[peer];
     for (int i = 0; i < to->n_slot; i++)

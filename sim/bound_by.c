@@ -1,4 +1,4 @@
-/* bound_by.c - shares of a step by cause, the largest named. */
+/* bound_by.c - shares of a step by cause; the largest is named. */
 #include "sim/bound_by.h"
 
 #include "plan/strategy/layout.h"
@@ -7,12 +7,12 @@
 
 typedef struct cause {
     const char *name;
-    double share; /* of the step, mean over ranks */
+    double share; /* share of the step, mean over ranks */
 } cause;
 
 enum { CAUSES = 8 };
 
-/* What moves between the parts of a stage, or is copied on one. */
+/* Name of what moves between the parts of a stage, or is copied on one. */
 static const char *exchanges(const hp_strategy *s) {
     if (s->n_sp > 0) return s->strips > 1 ? "halo and strips" : "halo";
     if (s->strips > 1) return "strips";
@@ -32,7 +32,7 @@ static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CA
     for (int i = 0; i < CAUSES; i++) c[i] = all[i];
 }
 
-/* The largest but one; ties go to the first. */
+/* Index of the largest except `but`; ties go to the first. */
 static int largest(const cause *c, int but) {
     int best = but == 0 ? 1 : 0;
     for (int i = 0; i < CAUSES; i++)

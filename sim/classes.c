@@ -1,5 +1,5 @@
-/* classes.c - colour refinement: colours of ranks, communicators and places take in each other's until no class falls
- * apart any more. Colours are 64-bit hashes; sums make them independent of order. */
+/* classes.c - colour refinement: colours of ranks, communicators and places absorb each other's until no
+ * class splits any more. Colours are 64-bit hashes; sums make them independent of order. */
 #include "sim/classes.h"
 
 #include "plan/lower/lower_placement.h"
@@ -33,12 +33,13 @@ static int first_of_replica(const refinement *x, int rank) {
 
 /* --- what a colour starts with: the role, and how far what it talks to is away --- */
 
-/* Places that are as other ones are (NICs that the node's devices share, leaf switches that carry all) tell nobody apart. */
+/* Does this kind of place distinguish ranks? NICs shared by all devices of a node, or leaf switches that
+ * carry everything, do not. */
 static bool tells_apart(const refinement *x, int kind) {
     return kind < HP_PLACE_NICS || x->felt[kind];
 }
 
-/* At which kinds of places are two ranks together? Who is at one leaf switch may still send through others. */
+/* At which kinds of places do two ranks meet? Ranks at one leaf switch may still send through others. */
 static uint64_t together(const refinement *x, int a, int b) {
     uint64_t bits = 0;
     for (int k = 0; k < HP_PLACES; k++) {
@@ -59,7 +60,7 @@ static uint64_t ways(const refinement *x, int rank) {
     return sum;
 }
 
-/* Member k of a communicator: its rank and the queue from which it calls. */
+/* Member k of a communicator: its rank, and the queue from which it calls. */
 static int member_rank(const refinement *x, int group, int comm, int k, int *queue) {
     const hp_wired_group *g = &x->w->group[group];
     const int replica = comm - x->c->world_comm[group] + k / g->n;
@@ -71,7 +72,7 @@ static int members(const refinement *x, int group) {
     return x->w->group[group].n * (x->p->group[group].all_replicas ? x->p->dp : 1);
 }
 
-/* How many members of its communicator are at the place of each. */
+/* Number of the communicator's members at each member's place. */
 static void spread_over(const refinement *x, int group, int comm, int kind, int32_t *here) {
     const int n = members(x, group);
     const int32_t *at = x->c->place[kind].at;
@@ -132,7 +133,7 @@ static void colour_ranks(refinement *x) {
     }
 }
 
-/* A communicator's colour comes from its members' and goes to them. */
+/* A communicator's colour combines its members' colours and is passed to them. */
 static void colour_groups(refinement *x) {
     for (int g = 0; g < x->p->n_group; g++) {
         const int n = members(x, g);
@@ -149,11 +150,11 @@ static void colour_groups(refinement *x) {
     }
 }
 
-/* Numbers colours by first appearance; returns how many there are. */
+/* Numbers colours by first appearance; returns their number. */
 static int number(hp_arena *arena, const uint64_t *colour, int n, int32_t *of) {
     int slots = 16, found = 0;
     while (slots < 2 * n) slots *= 2;
-    int32_t *at = HP_NEW(arena, int32_t, slots); /* 1 + the first that has the colour */
+    int32_t *at = HP_NEW(arena, int32_t, slots); /* 1 + index of the first with this colour */
     for (int i = 0; i < n; i++) {
         uint64_t s = colour[i] & (uint64_t)(slots - 1);
         while (at[s] && colour[at[s] - 1] != colour[i]) s = (s + 1) & (uint64_t)(slots - 1);
@@ -190,7 +191,7 @@ static void tell_all_apart(refinement *x) {
 
 /* --- from colours to classes --- */
 
-/* The classes of the places, and those of their ranks. */
+/* Lists the classes of places, and those of their ranks. */
 static void list_places(refinement *x, int kind) {
     hp_classes *c = x->c;
     hp_places *p = &c->place[kind];
@@ -250,8 +251,9 @@ static void open_places(refinement *x, hp_place_kind kind, const int32_t *device
     if (p->all > x->c->places) x->c->places = p->all;
 }
 
-/* On processors only nodes are shared. What nobody can feel is one place for all: the network where it carries all that
- * NICs send; or another: a node's NICs where all its devices share them. */
+/* On processors, only nodes are shared. Places without effect become one place for all, such as the network
+ * if it carries everything the NICs send. Others become another kind's place, such as a node's NICs shared by
+ * all its devices. */
 static void place_ranks(refinement *x) {
     const hp_machine *m = x->m;
     int32_t *device = HP_NEW(x->arena, int32_t, x->n_rank);

@@ -1,4 +1,4 @@
-/* codec_gain.c - bytes saved and seconds spent by the encode and decode tasks of a program. */
+/* codec_gain.c - bytes saved and seconds spent by a program's encode and decode tasks. */
 #include "sim/codec_gain.h"
 
 #include "plan/program/traffic.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Whose messages the codes in a role's buffers are, and who sums them. */
+/* The kind of messages that the codes in a role's buffers are, and who sums them. */
 typedef struct sender {
     int32_t traffic, group; /* -1: none */
 } sender;
@@ -32,14 +32,14 @@ static sender *senders_of(hp_arena *arena, const hp_role *r) {
     return s;
 }
 
-/* Moves a code: how much of it. */
+/* Bytes by which the task moves a code. */
 static double moved(const hp_program *p, const hp_role *r, const hp_task *t) {
     const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
     if (!hp_task_is_collective(t)) return t->op == HP_TASK_SEND ? bytes : 0;
     return bytes * hp_collective_volume(hp_task_collective(t), hp_group_size(p, r->queue[t->queue].peer));
 }
 
-/* What would be sent of what is encoded. */
+/* Bytes that would be sent without encoding. */
 static double plain(const hp_program *p, const hp_task *t, const sender *s) {
     const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)p->dtype);
     return s->group < 0 ? bytes

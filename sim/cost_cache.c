@@ -1,4 +1,4 @@
-/* cost_cache.c - equal tasks of the micro-batches and of other candidates are looked up once. */
+/* cost_cache.c - looks up equal tasks of micro-batches and candidates only once. */
 #include "sim/cost_cache.h"
 
 #include "costmodels/framework/framework.h"
@@ -23,8 +23,8 @@ struct hp_cost_cache {
     const hp_framework *framework; /* NULL: hplan itself */
     cache_entry *entry;            /* open addressing, a power of two of slots */
     int n, slots;
-    const int32_t *alike; /* per layer of the network that it is for; NULL: not known yet */
-    hp_cost_cache *of_class[1 + HP_MORE_CLASSES]; /* where there are several; else NULL */
+    const int32_t *alike; /* per layer of the current network; NULL: not computed yet */
+    hp_cost_cache *of_class[1 + HP_MORE_CLASSES]; /* one per class, if there are several; otherwise NULL */
 };
 
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m,
@@ -74,7 +74,7 @@ static void grow(hp_cost_cache *c) {
     }
 }
 
-/* The key's slot; one that is not used is the caller's to fill in. */
+/* The slot for a key; the caller fills an empty one. */
 static cache_entry *slot_for(hp_cost_cache *c, const hp_work_case *key) {
     cache_entry *e = slot_of(c, key);
     if (e->used) return e;
@@ -92,7 +92,7 @@ static hp_task_cost look_up(const hp_cost_cache *c, const hp_work *w) {
                           .share = hp_cost_share(c->table, c->machine, w)};
 }
 
-/* What a framework does beside the kernel. */
+/* Adds a framework's passes beside the kernel. */
 static void add_passes(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype, const hp_work_case *key,
                        hp_task_cost *e) {
     const hp_framework_passes p = hp_framework_passes_of(c->framework, c->machine, g, dtype, key);
@@ -107,7 +107,7 @@ static void add_passes(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype
     e->kernels += p.kernels;
 }
 
-/* A kernel of few thread blocks leaves the rest of the device idle. */
+/* A kernel with few thread blocks leaves the rest of the device idle. */
 static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype,
                             const hp_work_case *key, const hp_work *w, hp_task_cost *e) {
     const int blocks = hp_framework_blocks(c->framework, c->machine, g, key);
@@ -124,7 +124,7 @@ static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, hp_dtype 
     e->share /= longer;
 }
 
-/* Layers that are alike take as long. What a framework does goes by a layer's neighbours, too. */
+/* Equal layers take equally long. A framework's passes also depend on a layer's neighbours. */
 static hp_work_case shared_case(hp_cost_cache *c, const hp_graph *g, const hp_work_case *key) {
     hp_work_case shared = *key;
     if (c->framework || g->deployed || key->layer < 0) return shared;
@@ -179,7 +179,7 @@ hp_cost hp_costs_case(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, c
     return best.cost;
 }
 
-/* Messages and collectives share the table; no layer has such a number. */
+/* Messages and collectives share the table, under a number that no layer has. */
 enum { TRANSFERS = -2 };
 
 static hp_work_case transfer_case(hp_task_op op, int64_t bytes) {

@@ -1,37 +1,37 @@
-/* cost_cache.h - the cost table, asked once for equal work. */
+/* cost_cache.h - caches the cost table's answers for equal work. */
 #ifndef HP_COST_CACHE_H
 #define HP_COST_CACHE_H
 
 #include "plan/program/work.h"
 #include "sim/interp.h"
 
-/* Costs of tasks for one network, device, precision: looked up once per operation, layer and sizes of the
- * operands' boxes; of messages and collectives, once per way and bytes. */
+/* Cached costs for one network, device and precision. Tasks are looked up once per operation, layer and sizes
+ * of the operands' boxes; messages and collectives once per route and size. */
 typedef struct hp_cost_cache hp_cost_cache;
 struct hp_framework;
-/* framework: that runs the network (costmodels/framework/framework.h); NULL: hplan itself. */
+/* framework: the one that runs the network (costmodels/framework/framework.h); NULL: hplan itself. */
 hp_cost_cache *hp_cost_cache_new(hp_arena *arena, const hp_cost_table *t, const hp_machine *m,
                                  const struct hp_framework *framework);
 
 const hp_machine *hp_costs_machine(const hp_cost_cache *c);
 const struct hp_framework *hp_costs_framework(const hp_cost_cache *c);
-/* Costs as if all devices were of that class of the machine's. */
+/* Costs as if all devices had that class of the machine's. */
 hp_cost_cache *hp_costs_of_class(hp_cost_cache *c, int class);
 
-/* hp_cost_p2p and hp_cost_collective, remembered; of other work, hp_cost_compute. */
+/* Cached hp_cost_p2p, hp_cost_collective and hp_cost_compute. */
 hp_cost hp_costs_p2p(hp_cost_cache *c, hp_wire by, bool same_node, int64_t bytes);
 hp_cost hp_costs_collective(hp_cost_cache *c, const hp_collective_call *what, int64_t bytes);
 hp_cost hp_costs_work(const hp_cost_cache *c, const hp_work *w);
 
 typedef struct hp_task_cost {
     hp_cost cost;
-    double share; /* of what it may have to share (hp_cost_share) */
-    int kernels;  /* that a framework runs for it */
+    double share; /* share of the resource that it may have to share (hp_cost_share) */
+    int kernels;  /* number of kernels that a framework runs for it */
 } hp_task_cost;
-/* Of a compute task. */
+/* Cost of a compute task. */
 hp_task_cost hp_costs_task(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                            int task);
-/* What a layer's task takes between these sizes, and its share of what it may have to share (hp_cost_share); on the
+/* Cost of a layer's task between these sizes, and its share of a shared resource (hp_cost_share); on the
  * fastest class of devices. */
 hp_cost hp_costs_case(hp_cost_cache *cache, const hp_graph *g, hp_dtype dtype, const hp_work_case *c,
                       double *share);

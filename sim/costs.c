@@ -1,4 +1,4 @@
-/* costs.c - fills in what each task takes. */
+/* costs.c - fills in the cost of each task. */
 #include "sim/costs.h"
 
 #include "costmodels/framework/framework.h"
@@ -13,7 +13,7 @@ static int64_t bytes_of(const hp_task *k) {
     return k->count * hp_dtype_bytes((hp_dtype)k->dtype);
 }
 
-/* Of the first replica remembered: others may lie otherwise on the nodes. */
+/* Caches the first replica's exchanges; other replicas may be placed differently. */
 static hp_exchange exchange_of(const hp_program_costs *c, const hp_program *p, int rank, int queue) {
     const int role = rank % p->n_role;
     if (rank != role) return hp_exchange_of(p, hp_costs_machine(c->cache), rank, queue);
@@ -56,7 +56,7 @@ static hp_cost collective_cost(const hp_program_costs *c, const hp_program *p, i
     return hp_costs_collective(c->cache, &what, bytes);
 }
 
-/* Another replica may lie otherwise on the nodes. */
+/* The cost in another replica, which may be placed differently. */
 static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *t,
                          hp_cost first) {
     if (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) return message_cost(c, p, rank, t, bytes_of(t));
@@ -66,7 +66,7 @@ static hp_cost elsewhere(const hp_program_costs *c, const hp_program *p, int ran
 static hp_program_costs *costs_of_class(hp_program_costs *c, const hp_program *p, const hp_graph *g,
                                         int class);
 
-/* Of the class of a rank's device, where the task computes. */
+/* Compute tasks: the costs of the class of the rank's device. */
 static const hp_program_costs *costs_at(hp_program_costs *c, const hp_program *p, const hp_graph *g, int rank,
                                         int task) {
     const hp_machine *m = hp_costs_machine(c->cache);
@@ -81,7 +81,7 @@ static double slowness(const hp_program_costs *c, const hp_program *p, int rank,
     return 1 / hp_machine_speed_at(m, hp_rank_device(p, m, rank));
 }
 
-/* A step is the mean of those with an average and those without, which nothing of the step overlaps. */
+/* Mean over steps with and without averaging; an average overlaps with nothing in the step. */
 static double in_a_step(const hp_program *p, const hp_task *t, double seconds) {
     return t->flags & HP_FLAG_AVERAGE && p->local > 1 ? seconds / p->local : seconds;
 }
@@ -106,7 +106,7 @@ static double transfer_latency(void *self, const hp_program *p, const hp_graph *
             .seconds);
 }
 
-/* A message of a collective is one between two members alone. */
+/* A message of a collective is a message between two members alone. */
 static double message_seconds(void *self, const hp_program *p, const hp_task *t, int from, int to,
                               double bytes) {
     const hp_program_costs *c = self;
@@ -139,8 +139,8 @@ static double task_share(void *self, const hp_program *p, const hp_graph *g, int
     return costs_at(self, p, g, rank, task)->share[rank % p->n_role][task];
 }
 
-/* Of a message or collective between nodes, how much of its time a core is busy with it: as long as it would take within
- * a node; the rest is the network's. 0: all of it. */
+/* Fraction of a message's or collective's time for which it keeps a core busy, if it crosses nodes: its time
+ * within a node; the network takes the rest. 0: all of it. */
 static double busy_share(const hp_program_costs *c, const hp_program *p, int rank, const hp_task *k,
                          double seconds) {
     const hp_queue *queue = &p->role[rank % p->n_role].queue[k->queue];
@@ -161,7 +161,7 @@ static double busy_share(const hp_program_costs *c, const hp_program *p, int ran
     return near > 0 && near < seconds ? near / seconds : 0;
 }
 
-/* Of gradients that are added, how many times as many tokens a framework has that sums all of them (hp_framework.sums_tokens). */
+/* Added gradients: factor for a framework that sums all tokens (hp_framework.sums_tokens). */
 static double tokens_factor(const hp_program_costs *c, const hp_graph *g, const hp_role *r,
                             const hp_task *t) {
     if (!c->in_exchange || t->op != HP_TASK_ACCUM) return 1;
@@ -201,7 +201,7 @@ static bool sums_gradients(const hp_role *r, int task) {
     return t->op == HP_TASK_ALLREDUCE && t->n_operand > 0 && r->operand[t->operand] == HP_BUF_GRADS;
 }
 
-/* Operations that start the task's kernels: of the optimiser some for every tensor. */
+/* Number of operations that start the task's kernels; the optimiser has some for every tensor. */
 static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                      int task) {
     const hp_task *t = &r->task[task];
@@ -218,7 +218,7 @@ static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_gr
            tensors;
 }
 
-/* Sums of gradients wait half a cycle in the mean until somebody looks for them (Horovod). */
+/* Sums of gradients wait half a cycle on average until they are noticed (Horovod). */
 static void add_cycles(const hp_program_costs *c, const hp_program *p, int role) {
     const hp_role *r = &p->role[role];
     const double wait_s = hp_costs_framework(c->cache)->host.cycle_s / 2;
@@ -236,19 +236,21 @@ static bool waits_for_others(const hp_role *r, int task) {
     return false;
 }
 
-/* Is it one that brings values of another rank's rows, or takes them there? Their gradients are not sent (MPI4DL). */
+/* Does the task bring values of another rank's rows, or send them? Their gradients are not sent (MPI4DL). */
 static bool is_exchange(const hp_role *r, const hp_task *t) {
     return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) &&
            !(r->queue[t->queue].channel & HP_CHANNEL_GRADIENTS);
 }
 
-/* Adds a halo's gradient to a map: a framework that had pasted the halo copies the gradient of the whole map instead. */
+/* Does the task add a halo's gradient to a map? A framework that pasted the halo copies the gradient of the
+ * whole map instead. */
 static bool undoes_paste(const hp_role *r, const hp_task *t) {
     return t->op == HP_TASK_COPY && (t->flags & HP_FLAG_ADD) &&
            r->buffer[r->operand[t->operand + 1]].kind == HP_BUF_MESSAGE;
 }
 
-/* Copies a map into one with room for halos: a framework fills that with zeros first (ZeroPad2d). */
+/* Does the task copy a map into one with room for halos? A framework first fills that with zeros
+ * (ZeroPad2d). */
 static bool pads(const hp_role *r, const hp_task *t) {
     if (t->op != HP_TASK_COPY || (t->flags & HP_FLAG_ADD)) return false;
     const hp_buffer *to = &r->buffer[r->operand[t->operand]], *from = &r->buffer[r->operand[t->operand + 1]];
@@ -278,7 +280,8 @@ static void add_pastes(const hp_program_costs *c, const hp_program *p, int role)
     }
 }
 
-/* The host's time to start a task's kernels: modules of Python in the forward pass, which is then done again. */
+/* Host time to start a task's kernels. Python modules start them in the forward pass, which recomputation
+ * repeats. */
 static double starting_s(const hp_program_costs *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                          int task) {
     const hp_framework *f = hp_costs_framework(c->cache);
@@ -290,9 +293,10 @@ static double starting_s(const hp_program_costs *c, const hp_program *p, const h
            ops_of(c, p, g, r, task);
 }
 
-/* The host starts operations one after another and runs ahead of the device, which waits where its kernels are shorter
- * than their operations take to be started: a task then takes that much longer. While it waits for
- * a message, the host catches up with it; where the host waits itself (MPI4DL), it is not ahead after one either. */
+/* The host starts operations one after another and runs ahead of the device. The device waits if its kernels
+ * are shorter than the start of their operations; a task then takes that much longer. While the device waits
+ * for a message, the host catches up. If the host itself waits (MPI4DL), it is not ahead afterwards
+ * either. */
 static void add_dispatch(const hp_program_costs *c, const hp_program *p, const hp_graph *g, int role) {
     const hp_role *r = &p->role[role];
     const double each_s = hp_costs_framework(c->cache)->host.dispatch_s;
@@ -307,11 +311,10 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
         const bool joined = waits && (r->task[t].op == HP_TASK_UPDATE || waits_for_others(r, t));
         if (joined || waits_for_others(r, t)) host_s = joined ? device_s : fmin(host_s, device_s);
         const double alone_s = cost->seconds;
-        if (idle_s > 0)
-            host_s = fmax(host_s, device_s + alone_s) + idle_s; /* after the device was waited for */
+        if (idle_s > 0) host_s = fmax(host_s, device_s + alone_s) + idle_s; /* after waiting for the device */
         idle_s = 0;
         host_s += starting_s(c, p, g, r, t);
-        /* the last kernel is started when its operation is */
+        /* the last kernel starts together with its operation */
         const double late_s = itself ? starting_s(c, p, g, r, t) : fmax(0, host_s - device_s - alone_s);
         cost->seconds += late_s;
         cost->low += late_s;
@@ -321,7 +324,7 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
     }
 }
 
-/* What the host does before a step's first kernel: feeds inputs, calls the session. */
+/* Adds the host's work before a step's first kernel: it feeds inputs and calls the session. */
 static void add_step(const hp_program_costs *c, const hp_program *p, int role) {
     const double step_s = hp_costs_framework(c->cache)->host.step_s;
     for (int t = 0; t < p->role[role].n_task; t++) {

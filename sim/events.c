@@ -1,5 +1,5 @@
-/* events.c - binary heap: within a factor of two of every fancier queue at the tens to hundreds of events
- * that are pending here, and the simplest to prove. */
+/* events.c - binary heap. With the tens to hundreds of pending events here, it is within a factor of two of
+ * every fancier queue, and the simplest to prove. */
 #include "sim/events.h"
 
 typedef struct hp_event_instant {

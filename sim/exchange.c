@@ -1,4 +1,4 @@
-/* exchange.c - which messages are one exchange, and what their collective takes. */
+/* exchange.c - finds messages that form one exchange, and the cost of their collective. */
 #include "sim/costs.h"
 
 #include "plan/lower/lower_placement.h"
@@ -12,14 +12,14 @@ static bool same_end(const hp_queue *a, const hp_queue *b) {
     return a->kind == b->kind && a->channel == b->channel;
 }
 
-/* Ends of the role that are of the same kind and channel: the other parts. */
+/* Number of the role's queues of the same kind and channel: the other parts. */
 static int others_of(const hp_role *r, const hp_queue *q) {
     int n = 0;
     for (int k = 1; k < r->n_queue; k++) n += same_end(&r->queue[k], q);
     return n;
 }
 
-/* Messages of one round lie next to each other among those of their kind (plan/lower/lower_move.c). */
+/* Messages of one round are adjacent among those of their kind (plan/lower/lower_move.c). */
 static bool same_round(const hp_role *r, const hp_task *a, const hp_task *b) {
     return same_end(&r->queue[a->queue], &r->queue[b->queue]) && a->micro == b->micro && a->tag == b->tag;
 }
@@ -29,7 +29,7 @@ typedef struct round {
     int n;
 } round;
 
-/* Has the round met all the others? Then its messages are marked. */
+/* Marks a round's messages if they reach all other parts. */
 static void end_round(const hp_role *r, round *of, bool *marked) {
     const hp_task *t = of->first;
     const bool all = t && of->n == others_of(r, &r->queue[t->queue]);
@@ -41,7 +41,7 @@ static void end_round(const hp_role *r, round *of, bool *marked) {
     *of = (round){NULL, 0};
 }
 
-/* Copies into messages of an exchange and out of them, and their sums. */
+/* Is it a copy into or out of an exchange's messages, or their sum? */
 static bool by_collective(const hp_role *r, const hp_task *t, const bool *sent) {
     if (t->op != HP_TASK_COPY && t->op != HP_TASK_ACCUM) return false;
     for (int k = 0; k < t->n_operand; k++) {

@@ -12,7 +12,7 @@ static int kind_of(const hp_program *p, const hp_graph *g, const hp_role *r, int
     return HP_TASK_OPS + 2 * (int)g->layer[t->layer].op + (hp_task_infos[t->op].phase == HP_PHASE_BACKWARD);
 }
 
-/* Seconds by kind, and standard errors of those that were measured and of the others. */
+/* Seconds by kind, and standard errors of measured and other costs. */
 typedef struct sums {
     double seconds[HP_COST_KINDS], error[HP_COST_KINDS], guess[HP_COST_KINDS];
     double of_source[HP_SOURCE_GUESS + 1][HP_COST_KINDS]; /* seconds */
@@ -30,7 +30,7 @@ static void add_tasks(const hp_program_costs *c, const hp_program *p, const hp_g
     }
 }
 
-/* Kinds from first to end - 1 make up these parts of the step. */
+/* Kinds first .. end - 1 make up this part of the step. */
 static void set_part(const sums *s, int kind, double share, hp_exposure *out) {
     if (s->seconds[kind] <= 0) return;
     out->share[kind] = (float)share;

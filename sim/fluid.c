@@ -1,4 +1,4 @@
-/* fluid.c - bookkeeping around share.c: who uses which resource, what is left, when the next one ends. */
+/* fluid.c - bookkeeping around share.c: who uses which resource, what is left, and what ends next. */
 #include "sim/fluid.h"
 
 #include <math.h>
@@ -6,9 +6,9 @@
 
 typedef struct activity {
     const hp_share_use *use;
-    int64_t owner, since_ns, then_ns; /* then: work after the latency that it is in, */
+    int64_t owner, since_ns, then_ns; /* then: work after the current latency, */
     double left_ns, rate;
-    int32_t n_use, n_then, next_free; /* with so many uses; 0: it is in none */
+    int32_t n_use, n_then, next_free; /* and its uses; 0: not in a latency */
     uint32_t age;
     bool active, seen;
 } activity;
@@ -16,10 +16,10 @@ typedef struct activity {
 typedef struct user_list {
     int32_t *id; /* activities that use the resource */
     int n, capacity;
-    double load;       /* what they ask for at rate 1 */
-    const double *has; /* capacity by number of users; NULL: it is always the same */
-    int32_t local;     /* its number within the component, -1 outside */
-    bool stale;        /* its users' rates do not hold any more */
+    double load;       /* sum of their demands at rate 1 */
+    const double *has; /* capacity by number of users; NULL: constant */
+    int32_t local;     /* its index within the component; -1: outside */
+    bool stale;        /* its users' rates are outdated */
 } user_list;
 
 /* The resources and activities that are being solved. */
@@ -38,7 +38,7 @@ struct hp_fluid {
     activity *act;
     user_list *users;
     int n_act, act_capacity, first_free;
-    int32_t *stale; /* resources around which rates have to be solved again */
+    int32_t *stale; /* resources around which rates must be solved again */
     int n_stale, stale_capacity;
     hp_activity_state *state;
     int state_capacity;
@@ -70,12 +70,12 @@ static double capacity_of(const hp_fluid *f, int32_t resource) {
 static void schedule(hp_fluid *f, int32_t id, int64_t now_ns) {
     activity *a = &f->act[id];
     a->age++;
-    if (a->rate <= 0) return; /* starved: a later change gives it a rate */
+    if (a->rate <= 0) return; /* starved; a later change gives it a rate */
     const double ns = a->left_ns > 0 ? ceil(a->left_ns / a->rate - 1e-6) : 0; /* 1e-6: rounding of left_ns */
     hp_events_push(f->events, now_ns + (int64_t)ns, id, a->age);
 }
 
-/* Is the demand on the resource above its capacity? If not, it limits no activity. */
+/* Does the demand on the resource exceed its capacity? If not, it limits no activity. */
 static bool overloaded(const hp_fluid *f, int32_t resource) {
     return f->users[resource].load > capacity_of(f, resource) * (1 + 1e-9);
 }
@@ -105,8 +105,7 @@ static void touch(hp_fluid *f, int32_t resource) {
     f->part.touched[f->part.n_touched++] = resource;
 }
 
-/* Members and resources reachable from a resource, breadth first, through others that are asked for too much.
- */
+/* Collects members and resources reachable from a resource, breadth first, through overloaded resources. */
 static void find_component(hp_fluid *f, int32_t resource) {
     f->part.n_member = f->part.n_touched = f->part.n_use = 0;
     touch(f, resource);
@@ -185,7 +184,7 @@ static int32_t take_slot(hp_fluid *f) {
     return id;
 }
 
-/* Its work begins, or its latency, which uses nothing. */
+/* Begins its work, or its latency, which uses nothing. */
 static void begin(hp_fluid *f, int32_t id, int64_t now_ns, int64_t work_ns) {
     activity *a = &f->act[id];
     a->since_ns = now_ns;
@@ -226,7 +225,7 @@ static void forget(hp_fluid *f, int32_t id) {
         int k = 0;
         while (u->id[k] != id) k++;
         for (u->n--; k < u->n; k++) u->id[k] = u->id[k + 1];
-        u->load = u->n > 0 ? u->load - a->use[i].demand : 0; /* no rounding is carried on for ever */
+        u->load = u->n > 0 ? u->load - a->use[i].demand : 0; /* stops rounding errors from accumulating */
     }
     a->active = false;
     a->age++;

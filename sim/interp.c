@@ -1,8 +1,9 @@
 /* interp.c - the program on a virtual clock: the steps of a rank, and the loop over time.
  *
- * The steps are those of exec/interp/loop.c and exec/interp/exec_messages.c under the same names: a rank makes progress (finishes
- * transfers that ended, starts those that are ready), starts the next compute task, and completes tasks, which
- * releases what depends on them. There a rank without work waits; here time moves on to the next event. */
+ * The steps have the same names as in exec/interp/loop.c and exec/interp/exec_messages.c. A rank makes
+ * progress (finishes transfers that ended, starts those that are ready), starts the next compute task, and
+ * completes tasks, which releases their dependents. There, an idle rank waits; here, time moves on to the
+ * next event. */
 #include "sim/interp.h"
 
 #include "sim/state.h"
@@ -15,7 +16,7 @@ void sim_push(sim *s, id_list *l, int32_t id) {
     l->id[l->n++] = id;
 }
 
-/* Parts that arrive at one instant are worked on in list order. */
+/* Parts that arrive at one instant are processed in list order. */
 void sim_push_part(sim *s, int rank, int task) {
     rank_state *r = &s->rank[rank];
     if (r->parts.first == r->parts.n) r->parts.first = r->parts.n = 0;
@@ -35,7 +36,7 @@ void sim_wake(sim *s, int rank) {
     sim_push(s, &s->awake, rank);
 }
 
-/* Queues start their transfers in the order of their numbers, whichever was ready first. */
+/* Queues start their transfers in numerical order, whichever was ready first. */
 static void push_starting(sim *s, rank_state *r, int queue) {
     sim_push(s, &r->starting, queue);
     int32_t *id = r->starting.id;
@@ -93,7 +94,7 @@ static void core_done(sim *s, int rank) {
     sim_wake(s, rank);
 }
 
-/* Starts every transfer that is at the head of its queue and may go. */
+/* Starts every transfer at the head of its queue that may start. */
 static void start_transfers(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     while (r->starting.first < r->starting.n) {
@@ -106,7 +107,7 @@ static void start_transfers(sim *s, int rank) {
     }
 }
 
-/* Of transfers that ended elsewhere, what this rank notices only now. */
+/* The rank notices transfers that ended elsewhere. */
 static void finish_transfers(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     while (r->arrived.first < r->arrived.n) sim_complete(s, rank, r->arrived.id[r->arrived.first++]);
@@ -122,7 +123,7 @@ static void start_compute(sim *s, int rank) {
     compute_here(s, rank, task);
 }
 
-/* Devices: the host starts transfers whenever it can. Cores: everything happens between two tasks. */
+/* Devices: the host starts transfers at any time. Cores: everything happens between two tasks. */
 static void progress(sim *s, int rank) {
     sim_push(s, &s->starts, rank);
     if (s->on_cores && s->rank[rank].running >= 0) return;
@@ -164,9 +165,8 @@ static void dispatch(sim *s, const hp_event *e) {
     }
 }
 
-/* At one instant all ends come first, then all ranks make progress, then they start what they work on next, then
- * rates are settled; time moves on when nothing is left. So the order in which ranks are visited does
- * not matter. */
+/* At one instant, all ends come first; then all ranks make progress, start their next work, and rates are
+ * settled. Time moves on when nothing is left. The order in which ranks are visited thus does not matter. */
 static void loop(sim *s) {
     for (;;) {
         hp_event e;
@@ -185,8 +185,7 @@ static void loop(sim *s) {
             hp_fluid_settle(s->fluid, s->now_ns);
             if (s->periods) sim_periods_look(s);
         }
-        if (s->left > 0 &&
-            hp_events_pop(&s->events, &e)) { /* the rest of the queue are ends that have moved */
+        if (s->left > 0 && hp_events_pop(&s->events, &e)) { /* the rest of the queue are moved ends */
             s->now_ns = e.t_ns;
             dispatch(s, &e);
         } else {
@@ -219,8 +218,8 @@ static void ranks_init(sim *s) {
     for (int i = 0; i < s->n_rank; i++) rank_init(s, i);
 }
 
-/* Do some ranks do what others of their role do not? Then each is simulated, and what goes to the servers and back step
- * by step: several serve at once, and each is a bottleneck of its own. */
+/* Does the program use servers, so that ranks of a role differ? Then each rank is simulated, and traffic with
+ * servers step by step: several serve at once, and each is a separate bottleneck. */
 static bool has_servers(const hp_program *p) {
     for (int r = 0; r < p->n_role; r++)
         for (int t = 0; t < p->role[r].n_task; t++)

@@ -1,4 +1,4 @@
-/* interval.c - variances to intervals and ties; the table's rows about itself. */
+/* interval.c - converts variances to intervals and ties; the table's rows about its own errors. */
 #include "sim/interval.h"
 
 #include "costmodels/error_fit.h"
@@ -34,8 +34,9 @@ bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b) {
 /* --- the table about itself --- */
 
 double hp_interval_model(const hp_cost_table *t, const hp_machine *m, double step_s, bool crowded) {
-    /* Nothing was held against a table that was measured here: the machine was never undisturbed. Of the networks that such
-     * tables had measured at 80 % and more (tests/accuracy/others.py, seeds 11 and 12) the errors were 0.21 to 0.60. */
+    /* A table that was measured here but never compared with runs, because the machine was never undisturbed.
+     * For networks of which such tables had measured at least 80 % (tests/accuracy/others.py, seeds 11 and
+     * 12), errors were 0.21 to 0.60. */
     static const double DISTURBED = 0.25;
     const hp_row *row = hp_rows_find(t, HP_ROW_ERROR, m->device.name, "step");
     hp_step_error e = row ? (hp_step_error){row->y[0], row->y[1]} : hp_error_prior;
@@ -46,7 +47,7 @@ double hp_interval_model(const hp_cost_table *t, const hp_machine *m, double ste
     return hypot(known, guessed ? HP_GUESSED_RMS : 0);
 }
 
-/* The mean over what a processor may be bound by, of the most ranks that were measured. */
+/* Mean over the classes that may limit a processor, with the largest measured number of ranks. */
 double hp_interval_drift(const hp_cost_table *t, const hp_machine *m, int ranks) {
     double sum = 0;
     int n = 0;

@@ -1,7 +1,7 @@
-/* interval.h - how far a run may be from its prediction, and when two predictions cannot be told apart.
+/* interval.h - how far a run may be from its prediction, and when two predictions are indistinguishable.
  *
- * Errors are of the logarithm of the step, so that twice as long and half as long are as far; parts are independent
- * and their variances add. Intervals hold 90 %: z = 1.645 of a normal distribution. */
+ * Errors are those of the step's logarithm, so that twice and half as long are equally far. Parts are
+ * independent; their variances add. Intervals hold 90 %: z = 1.645 of a normal distribution. */
 #ifndef HP_INTERVAL_H
 #define HP_INTERVAL_H
 
@@ -9,52 +9,52 @@
 
 #define HP_INTERVAL_Z 1.6448536269514722 /* 0.95 quantile of the standard normal distribution */
 
-/* What a run has whose figure is the median of its steps: `hplan run`'s default. */
+/* Number of steps of a run whose figure is their median: `hplan run`'s default. */
 enum { HP_INTERVAL_STEPS = 10 };
 
-/* More ranks than cores: of the seven such configurations of docs/measurements.md (tests/accuracy, seed 31), beside the
- * error of a step. */
+/* Additional error with more ranks than cores, from the seven such configurations of docs/measurements.md
+ * (tests/accuracy, seed 31). */
 #define HP_CROWDED_RMS 0.12
 
-/* Of a device of whose rates nothing is known: data sheets go from 8 to over 90 Tflop/s in float32 and from 0.3 to 8 TB/s, a
- * factor of 26, which the interval of 90 % then spans to either side. */
+/* Error for a device with unknown rates. Data sheets range from 8 to over 90 Tflop/s in float32 and from 0.3
+ * to 8 TB/s, a factor of 26, which the 90 % interval spans to either side. */
 #define HP_GUESSED_RMS (3.258096538021482 / HP_INTERVAL_Z) /* ln 26 */
 
-/* What changes within minutes and no yardstick shows: runs up to a quarter of an hour after calibration were off by so much
- * more than those that calibration held against its table (tests/accuracy, seeds 31 to 33, no more ranks than cores: root
- * mean squares of 10.1, 8.3, 10.8 % against 9.6, 5.8, 10.2 %). */
+/* Changes within minutes that no yardstick shows. Runs up to a quarter of an hour after calibration had this
+ * much more error than those that calibration compared with its table (tests/accuracy, seeds 31 to 33, no
+ * more ranks than cores: root mean squares of 10.1, 8.3, 10.8 % against 9.6, 5.8, 10.2 %). */
 #define HP_LATER_RMS 0.04
 
-/* Variances of the logarithm of a step, by cause. */
+/* Variances of a step's logarithm, by cause. */
 typedef struct hp_uncertainty {
-    double model; /* of predictions by this table as such: simulator and rows together */
-    double
-        costs; /* of the rows that this step rests on (hp_exposure_variance), beyond what `model` has of them */
-    double jitter; /* of what a run measures, around what it would measure in the long run */
-    double drift;  /* of the machine's speed from run to run */
-    double draws;  /* of the prediction itself, from finitely many draws */
+    double model; /* of this table's predictions: simulator and rows together */
+    /* of the rows on which this step rests (hp_exposure_variance), beyond their part in `model` */
+    double costs;
+    double jitter; /* of a run's result around its long-term mean */
+    double drift;  /* of the machine's speed between runs */
+    double draws;  /* of the prediction, due to finitely many draws */
 } hp_uncertainty;
 
-/* The jitter of a run's figure from that of a step of `step_s` (variance of its logarithm): neighbouring steps meet
- * the same slow core. */
+/* Jitter of a run's figure, derived from that of a step of `step_s` (variance of its logarithm): neighbouring
+ * steps meet the same slow core. */
 double hp_interval_jitter(const hp_jitter_process *p, double step_s, double variance);
 
-/* 90 %, around step_s. One that reaches further than a factor of 100 says nothing of the step: both ends are 0, not known. */
+/* The 90 % interval around step_s. Beyond a factor of 100, it is meaningless: both ends become 0, unknown. */
 void hp_interval(const hp_uncertainty *u, double step_s, double *low_s, double *high_s);
 
-/* A prediction as it is compared. */
+/* A prediction in the form needed for comparison. */
 typedef struct hp_predicted {
-    double step_s; /* per whatever both are counted in */
+    double step_s; /* seconds per common unit */
     hp_uncertainty uncertainty;
     const hp_exposure *exposure;
 } hp_predicted;
 
-/* Is their difference within what their errors explain, at 90 %? Errors that both have cancel: of rows they share, of
- * the machine's speed, and of the model as far as they spend their time alike. Symmetric. */
+/* Do the errors explain the difference, at 90 %? Common errors cancel: those of shared rows, of the machine's
+ * speed, and of the model as far as both spend their time alike. Symmetric. */
 bool hp_interval_tie(const hp_predicted *a, const hp_predicted *b);
 
-/* From the table: relative errors of its predictions (crowded: of more ranks than cores), and of its machine's speed from run to run with so many ranks
- * on a node (0: not known). */
+/* Relative errors from the table: of its predictions (crowded: with more ranks than cores), and of its
+ * machine's speed between runs with this many ranks on a node (0: unknown). */
 double hp_interval_model(const hp_cost_table *t, const hp_machine *m, double step_s, bool crowded);
 double hp_interval_drift(const hp_cost_table *t, const hp_machine *m, int ranks);
 

@@ -1,9 +1,9 @@
-/* jitter.c - draws, their expected maximum, and how much later the last rank of a folded class comes.
+/* jitter.c - draws, their expected maximum, and the delay of the last rank of a folded class.
  *
- * Replicas run on their own until a task waits for all of them. What one computes from there to the next such task is
- * a sum of draws (hp_jitter_of_sum: of tasks by themselves, cv sqrt(sum t^2) / sum t), and nearly log-normal
- * itself (Fenton 1960). The class goes on with the last of its members, so its tasks take the expected maximum of as
- * many such sums as it has members. */
+ * Replicas run independently until a task waits for all of them. Between two such tasks, a replica's
+ * computing is a sum of draws (hp_jitter_of_sum; for independent tasks, cv sqrt(sum t^2) / sum t), which is
+ * nearly log-normal itself (Fenton 1960). The class continues with the last of its members, so its tasks take
+ * the expected maximum of as many sums as it has members. */
 #include "sim/jitter.h"
 
 #include "costmodels/jitter_fit.h"
@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* Streams of a rank's draws. */
+/* Streams of random numbers per rank. */
 enum { OF_TASK, TO_NOW, TO_END, OVER_TASK };
 
 static double normal(hp_draws d, int kind, int rank, int task) {
@@ -27,15 +27,15 @@ double hp_jitter(double cv, hp_draws d, int rank, int task) {
 
 /* --- a core --- */
 
-/* Below, the differences are rounding: their first terms. */
+/* Below this, differences are lost to rounding; uses their first terms. */
 static const double SHORT = 1e-3;
 
-/* Of a process that begins at 0: variance of its integral over x. */
+/* Variance of the integral over x of a process that begins at 0. */
 static double integral_variance(double x, double kept) {
     return x < SHORT ? 2 * x * x * x / 3 : 2 * x - 3 + 4 * kept - kept * kept;
 }
 
-/* The process goes on to this instant. */
+/* Advances the process to this instant. */
 static void look_now(hp_core *c, double tau_s, hp_draws d, int rank, int task, int64_t now_ns) {
     const double gap = fmax(0, (double)(now_ns - c->seen_ns) * 1e-9 / tau_s); /* 0: rounding */
     const double kept = c->begun ? exp(-gap) : 0;
@@ -67,7 +67,7 @@ double hp_jitter_of_sum(const hp_jitter_process *p, double seconds, double squar
     return sqrt((1 + core) * (1 + tasks) - 1);
 }
 
-/* The trapezoidal rule is exact to rounding for functions that vanish so fast at both ends. */
+/* The trapezoidal rule is exact up to rounding for functions that vanish so quickly at both ends. */
 double hp_jitter_max(double cv, int n) {
     static const double step = 1.0 / 16, first = -12;
     const double sigma2 = log1p(cv * cv), sigma = sqrt(sigma2);
@@ -82,7 +82,7 @@ double hp_jitter_max(double cv, int n) {
 
 /* --- folded classes --- */
 
-/* Tasks from first to end - 1 run without waiting for other replicas. */
+/* Delays tasks first .. end - 1, which run without waiting for other replicas. */
 static void delay_run(const sim *s, const rank_state *r, int n, int first, int end) {
     const hp_role *role = &s->program->role[r->role];
     double sum = 0, squares = 0;

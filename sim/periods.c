@@ -1,10 +1,10 @@
-/* periods.c - states are written down when the first rank turns to another micro-batch, and compared.
+/* periods.c - records states whenever the first rank moves to another micro-batch, and compares them.
  *
- * A state is all that the future depends on: how far queues have come, what is under way with how much work left and
- * at which rate, what waits to be noticed. Places are relative to what has ended, times to now. Of equal states the
- * later one goes on as the earlier one did as long as the tasks to come wait for each other, and cost, as those a
- * period before: each queue says for how many periods it does. Ranks that drift apart (GPipe on unequal stages) have
- * no equal states, and are simulated to the end. */
+ * A state is everything the future depends on: positions of queues, running activities with remaining work
+ * and rates, and what waits to be noticed. Places are relative to what has ended, times to now. After two
+ * equal states, the simulation repeats as long as the coming tasks wait for each other, and cost, as those
+ * one period earlier; each queue tells for how many periods that holds. Ranks that drift apart (GPipe on
+ * unequal stages) have no equal states and are simulated to the end. */
 #include "sim/periods.h"
 
 #include "sim/state.h"
@@ -12,29 +12,30 @@
 #include <string.h>
 
 enum {
-    KEPT = 24,     /* states to compare with: a period may be several micro-batches (interleaved schedules) */
-    LEAST = 6,     /* micro-batches from which it pays */
-    ATTEMPTS = 12, /* to pass over periods: tasks that do not repeat are compared in vain */
+    KEPT = 24,     /* states kept for comparison: a period may be several micro-batches (interleaved
+                    * schedules) */
+    LEAST = 6,     /* fewest micro-batches for which it pays */
+    ATTEMPTS = 12, /* attempts to skip periods: tasks that do not repeat are compared in vain */
     STATS = 4 + HP_SIM_WAITS
 };
 
-/* A state. Numbers of queues run over all ranks. */
+/* A state. Queues are numbered over all ranks. */
 typedef struct snapshot {
-    int64_t *word; /* all that the future depends on, in places relative to heads and times relative to now */
+    int64_t *word; /* everything the future depends on; places relative to heads, times relative to now */
     int32_t n_word, capacity;
     int64_t now_ns, left;
-    int32_t *head, *done; /* per queue: tasks that have started; that have ended, in order */
+    int32_t *head, *done; /* per queue: number of tasks that have started, and that have ended in order */
     int64_t *stats;       /* STATS per rank */
 } snapshot;
 
 struct sim_periods {
     int32_t *base;                /* per rank: number of its first queue */
-    int n_queue, micro, attempts; /* micro: where the first rank is */
+    int n_queue, micro, attempts; /* micro: micro-batch of the first rank */
     int64_t passed;
     bool due;
-    int n, next; /* states kept; where the next one goes */
+    int n, next; /* number of states kept; index of the next one */
     snapshot kept[KEPT];
-    int32_t *step; /* per queue: tasks that ended between the two states */
+    int32_t *step; /* per queue: number of tasks that ended between the two states */
 };
 
 sim_periods *sim_periods_new(sim *s) {
@@ -70,7 +71,7 @@ static void put(sim *s, snapshot *x, int64_t word) {
     x->word[x->n_word++] = word;
 }
 
-/* Tasks of a queue that have ended: messages and collectives end in order. */
+/* Number of a queue's tasks that have ended; messages and collectives end in order. */
 static int ended(const sim *s, int rank, int q) {
     const rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);
@@ -93,8 +94,8 @@ static void put_task(sim *s, snapshot *x, int rank, int task) {
     if (q >= 0) put(s, x, w->place[task] - ended(s, rank, q));
 }
 
-/* A queue all of whose tasks have started (receives that wait for nothing are posted at once) holds up nobody, however
- * many they are. */
+/* A queue whose tasks have all started delays nobody, however many there are (receives that wait for nothing
+ * are posted at once). */
 static bool is_through(const sim *s, int rank, int q, int head) {
     return head == sim_role(s, rank)->queue[q].n;
 }
@@ -180,7 +181,7 @@ static bool was_done(const repetition *x, int q, int place) {
     return place < x->before->done[x->s->periods->base[x->rank] + q];
 }
 
-/* Is b waited for as a is, a period later? What had ended by then holds up neither. */
+/* Is b waited for as a is, one period later? Tasks that had ended by then delay neither. */
 static bool same_wait(const repetition *x, const hp_wired_role *w, int a, int b) {
     const int qa = w->role->task[a].queue, qb = w->role->task[b].queue;
     if (was_done(x, qa, w->place[a]) && was_done(x, qb, w->place[b])) return true;
@@ -212,8 +213,8 @@ static bool repeats(const repetition *x, const hp_wired_role *w, int a, int b) {
     return same_cost(x->s, x->rank, a, b);
 }
 
-/* For how many periods more a queue that moves goes on as it did: tasks from the first that had not ended, up to and
- * with the one that is next after them. */
+/* Number of further periods for which a moving queue repeats, from its first unfinished task up to and
+ * including the next task after them. */
 static int64_t moving_queue(const repetition *x, int q) {
     const hp_wired_role *w = sim_role(x->s, x->rank);
     const hp_wired_queue *queue = &w->queue[q];
@@ -224,7 +225,7 @@ static int64_t moving_queue(const repetition *x, int q) {
     return (place - 1 - (through ? from : x->before->head[at])) / step;
 }
 
-/* And one that stands still: until something that its next task waits for is about to start. */
+/* The same for a standing queue: until something that its next task waits for is about to start. */
 static int64_t standing_queue(const repetition *x, int q) {
     const hp_wired_role *w = sim_role(x->s, x->rank);
     const hp_role *r = w->role;
@@ -284,7 +285,7 @@ static void move_rank(sim *s, int rank, const int32_t *by, int64_t ns, const sna
     for (int i = 0; i < HP_SIM_WAITS; i++) r->spent.wait_ns[i] += k * (y[4 + i] - x[4 + i]);
 }
 
-/* How many ends of a message, or members of a collective, have posted: what their heads say. */
+/* Recomputes from the queue heads how many ends of a message, or members of a collective, have posted. */
 static void post_again(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);
@@ -315,7 +316,7 @@ static void forget_posts(sim *s) {
         if (s->comm[c].group) memset(s->comm[c].posted, 0, sizeof(int32_t) * (size_t)s->comm[c].group->calls);
 }
 
-/* Dependencies that are not met, from what has ended. */
+/* Recomputes unmet dependencies from what has ended. */
 static void wait_again(sim *s, int rank) {
     rank_state *r = &s->rank[rank];
     const hp_wired_role *w = sim_role(s, rank);

@@ -1,4 +1,4 @@
-/* resources.c - how long a task takes alone, and what it takes of the processors, links and cards that ranks share. */
+/* resources.c - the time of a task alone, and its use of the processors, links and NICs that ranks share. */
 #include "sim/state.h"
 
 #include "machines/network.h"
@@ -26,7 +26,7 @@ int64_t sim_latency_ns(const sim *s, int rank, int task, int64_t work_ns) {
     return ns < work_ns ? ns : work_ns;
 }
 
-/* What a task takes of the node's cores, or of a device that it shares; returns the number of uses. */
+/* A task's use of the node's cores, or of a shared device; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
     const hp_sim_costs *costs = s->costs;
     const hp_classes *c = s->classes;
@@ -40,7 +40,7 @@ int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use) {
     }
     const double core = s->machine->cores_per_node > 0 ? 1.0 / s->machine->cores_per_node : 0;
     const bool moves = sim_role(s, rank)->role->task[task].queue != 0;
-    const double busy = moves && share > 0 ? share : 1; /* of its core */
+    const double busy = moves && share > 0 ? share : 1; /* fraction of its core */
     share = moves ? busy * core : share > core ? share : core;
     if (share <= 0) return 0;
     const hp_places *node = &c->place[HP_PLACE_NODE];
@@ -59,7 +59,7 @@ hp_place_kind sim_place_of(sim_resource_kind kind) {
     return at[kind];
 }
 
-/* Of a set of NICs, or a leaf switch, in NICs; of others 1. */
+/* Capacity: in NICs for a set of NICs or a leaf switch, otherwise 1. */
 static double capacity_of(const hp_machine *m, sim_resource_kind kind) {
     const double nics = m->nics_per_node > 0 ? m->nics_per_node : 1;
     if (kind == RES_NICS_OUT || kind == RES_NICS_IN) return nics / hp_network_sets(m);

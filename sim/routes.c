@@ -1,13 +1,13 @@
-/* routes.c - before the clock starts: where the messages of each class of ranks go and what they take on their way, who
- * takes part in each class of communicators and what their collectives take. */
+/* routes.c - before the clock starts: routes and resource uses of the messages of each class of ranks, and
+ * members and costs of each class of communicators. */
 #include "sim/state.h"
 
 #include "machines/network.h"
 
 #include <math.h>
 
-/* Does MPI carry it, between GPUs? What leaves the node, and all-reduces, goes through the host's memory
- * then. */
+/* Does MPI carry it between GPUs? Then messages that leave the node, and all-reduces, go through host
+ * memory. */
 static bool by_host(const sim *s, const hp_queue *q) {
     return hp_wire_of(s->machine, s->program->device, q->backend) == HP_WIRE_MPI;
 }
@@ -20,7 +20,7 @@ typedef struct route {
     int n;
 } route;
 
-/* A class of ranks uses a resource of its place; others of the class there use it beside it. */
+/* A class of ranks uses a resource of its place; the class's other ranks there use it too. */
 static void use(route *r, sim_resource_kind kind, int rank) {
     const hp_places *p = &r->s->classes->place[sim_place_of(kind)];
     r->use[r->n++] = (hp_share_use){sim_resource(r->s, kind, p->of[rank]), p->beside[rank]};
@@ -31,7 +31,7 @@ static bool apart(const sim *s, hp_place_kind kind, int a, int b) {
     return at && at[a] != at[b];
 }
 
-/* Of two ranks' devices (machines/network.h). */
+/* Relation of two ranks' devices (machines/network.h). */
 static unsigned meet(const sim *s, int a, int b) {
     const int32_t *device = s->classes->place[HP_PLACE_DEVICE].at;
     return hp_network_meet(s->machine, device[a], device[b]);
@@ -43,14 +43,14 @@ static bool changes_rail(const sim *s, int from, int to, const hp_queue *q) {
            hp_link_is_nvlink(&s->machine->intra) && !(meet(s, from, to) & HP_NETWORK_RAIL);
 }
 
-/* Up from a leaf switch and down to another. */
+/* Does it go up from a leaf switch and down to another? */
 static bool climbs(const sim *s, int from, int to, const hp_queue *q) {
     const bool same = changes_rail(s, from, to, q) && (meet(s, from, to) & HP_NETWORK_LEAVES);
     return apart(s, HP_PLACE_LEAF, from, to) && !same;
 }
 
-/* A message holds its sender's way out and its receiver's way in. What a node hands over to another rail counts on the
- * sender's NICs: as many come from others. */
+/* A message occupies its sender's way out and its receiver's way in. A message that its node hands over to
+ * another rail counts on the sender's NICs, because as many come from others. */
 static int message_uses(const sim *s, int from, int to, int to_world, const hp_queue *q,
                         hp_share_use uses[SIM_WAY]) {
     const int from_world = s->rank[from].world;
@@ -66,8 +66,8 @@ static int message_uses(const sim *s, int from, int to, int to_world, const hp_q
     return r.n;
 }
 
-/* Of a message of an exchange that is a collective: the members' links, and as many NICs as the node's members have, whether it
- * leaves the node or another one of the exchange does. */
+/* Uses of a message in an exchange priced as a collective: the members' links, and as many NICs as the node
+ * has members, even if only other messages of the exchange leave the node. */
 static bool exchange_uses(const sim *s, int from, int to, int queue, channel *c) {
     const hp_sim_costs *costs = s->costs;
     int32_t per_node = 0, ranks = 0;
@@ -121,12 +121,12 @@ static int world_rank(const sim *s, const hp_wired_group *g, int replica, int me
 typedef struct tally {
     int32_t *seen;  /* per class of ranks: its caller, + 1 */
     int32_t *on;    /* per place: communicators of a class with members there */
-    int32_t *stamp; /* the last of them that was counted, + 1 */
+    int32_t *stamp; /* last communicator counted, + 1 */
     int32_t *here;  /* per place: members of a communicator */
     bool *taken;    /* per class of places */
 } tally;
 
-/* Members of a class post together: they are one caller. */
+/* Members of a class post together, so they are one caller. */
 static void list_callers(sim *s, communicator *c, const tally *t) {
     c->caller = HP_NEW(s->arena, caller, c->members < s->n_rank ? c->members : s->n_rank);
     for (int k = 0; k < c->members; k++) {
@@ -144,8 +144,8 @@ static void list_callers(sim *s, communicator *c, const tally *t) {
     }
 }
 
-/* What a communicator's collectives use of the places where it has members: as much as it has members there, at most
- * `most`, of each `share`. */
+/* Uses of a communicator's collectives at a place: its number of members there, at most `most`, each with
+ * `share`. */
 typedef struct way {
     sim_resource_kind out, in;
     double share, most;
@@ -177,8 +177,8 @@ static void count_members(const sim *s, const communicator *c, int comm, const w
     }
 }
 
-/* Both ways of every place where the communicator has members, once per class of places; others of its class beside
- * it. */
+/* Both directions at every place where the communicator has members, once per class of places, plus others of
+ * its class. */
 static void use_places(sim *s, int like, communicator *c, const way *w, const tally *t) {
     const hp_classes *k = s->classes;
     const int32_t *class_of = k->place[sim_place_of(w->out)].class_of;
@@ -200,7 +200,7 @@ static void use_places(sim *s, int like, communicator *c, const way *w, const ta
         count_places(s, c, k->comm_member[i], w, t, false);
 }
 
-/* Has it members at several leaf switches? */
+/* Does it have members at several leaf switches? */
 static bool spans_leaves(const sim *s, const communicator *c) {
     const int32_t *at = s->classes->place[HP_PLACE_LEAF].at;
     for (int m = 1; m < c->members && at; m++)
@@ -209,8 +209,9 @@ static bool spans_leaves(const sim *s, const communicator *c) {
     return false;
 }
 
-/* Of all that goes out of a node, what leaves the leaf switch: all of all-to-alls; of others as much as one node sends, as
- * they go around from node to node. What they take alone allows for the links that there are. */
+/* Part of a node's outgoing traffic that leaves the leaf switch. For all-to-alls, it is all of it; other
+ * traffic goes from node to node, so one node's worth leaves. The cost of a collective alone already includes
+ * the limit of the links. */
 static way way_by_leaf(const sim *s, const hp_task *first, int per_node) {
     const hp_machine *m = s->machine;
     const bool all = hp_task_collective(first) == HP_COLLECTIVE_ALL_TO_ALL;
@@ -218,8 +219,8 @@ static way way_by_leaf(const sim *s, const hp_task *first, int per_node) {
     return (way){RES_LEAF_UP, RES_LEAF_DOWN, nics / per_node, all ? links : fmin(nics, links)};
 }
 
-/* A collective takes, on every node it spans, as many NICs as it has members there; inside a node, its members'
- * links; through the host's memory it copies all that they have. */
+/* On every node it spans, a collective uses as many NICs as it has members there; within a node, its members'
+ * links; through host memory, it copies all their data. */
 static void communicator_uses(sim *s, int group, int like, communicator *c, const tally *t) {
     const hp_classes *k = s->classes;
     const int ranks = hp_group_size(s->program, group);

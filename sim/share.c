@@ -1,5 +1,5 @@
-/* share.c - progressive filling (Bertsekas & Gallager, Data Networks, 6.5.2): raise all unfrozen rates by the
- * same step, freeze those that reach their cap or run through a resource that became full, repeat. */
+/* share.c - progressive filling (Bertsekas & Gallager, Data Networks, 6.5.2): raises all unfrozen rates by
+ * the same step, freezes those that reach their cap or use a resource that became full, and repeats. */
 #include "sim/share.h"
 
 #include <stdbool.h>
@@ -9,9 +9,9 @@ enum { GROWING = -1 }; /* in place of a rate */
 
 typedef struct solver {
     const hp_share_problem *p;
-    double *growing, *left;     /* per resource: demand of those that grow, capacity that others leave */
+    double *growing, *left;     /* per resource: demand of growing activities; capacity left by the others */
     int32_t *user_first, *user; /* CSR: activities of a resource */
-    int32_t *open, n_open;      /* resources that somebody who grows uses */
+    int32_t *open, n_open;      /* resources used by a growing activity */
     double *rate;
 } solver;
 
@@ -38,7 +38,7 @@ static void start(solver *s) {
     s->n_open = p->n_resource;
 }
 
-/* An activity stays at this rate: its resources have less left, for fewer. */
+/* Freezes an activity at this rate: its resources have less left, for fewer users. */
 static void freeze(const solver *s, int a, double rate) {
     const hp_share_problem *p = s->p;
     s->rate[a] = rate;
@@ -47,11 +47,11 @@ static void freeze(const solver *s, int a, double rate) {
         s->growing[r] -= p->use[u].demand;
         s->left[r] -= p->use[u].demand * rate;
         if (s->growing[r] < 1e-12 * p->capacity[r])
-            s->growing[r] = 0; /* rounding of the sums: no activity is left */
+            s->growing[r] = 0; /* rounding error of the sums: no activity is left */
     }
 }
 
-/* The next level at which a resource is full; resources on which no activity grows are dropped. */
+/* The next level at which a resource is full; drops resources on which no activity grows. */
 static double next_level(solver *s) {
     double level = 1;
     int32_t kept = 0;

@@ -1,7 +1,7 @@
-/* share.h - max-min fair sharing: activities with a demand on resources, every rate at most 1.
+/* share.h - max-min fair sharing: activities with a demand on resources, with rates of at most 1.
  *
- * A link used by two flows, a NIC shared by the devices of a node, four ranks on two cores, kernels that
- * contend for memory bandwidth: all are the same problem (as in SimGrid: Casanova et al., JPDC 2014). */
+ * A link used by two flows, a NIC shared by a node's devices, four ranks on two cores, kernels that compete
+ * for memory bandwidth: all are the same problem (as in SimGrid: Casanova et al., JPDC 2014). */
 #ifndef HP_SHARE_H
 #define HP_SHARE_H
 
@@ -19,7 +19,7 @@ typedef struct hp_share_problem {
     const double *capacity; /* per resource, > 0 */
 } hp_share_problem;
 
-/* Room for a solution: doubles and indices. */
+/* Size of the scratch for a solution: doubles and indices. */
 static inline int hp_share_doubles(const hp_share_problem *p) {
     return 2 * p->n_resource;
 }
@@ -27,9 +27,8 @@ static inline int hp_share_indices(const hp_share_problem *p) {
     return 2 * p->n_resource + 1 + p->use_first[p->n_activity];
 }
 
-/* The rates: all grow together until each is 1 or meets a full resource. work, index: see above. Cost O(uses
- * + resources
- * * different rates). */
+/* Solves the rates: all grow together until each is 1 or meets a full resource. work, index: scratch, see
+ * above. Cost: O(uses + resources * different rates). */
 void hp_share_solve(const hp_share_problem *p, double *work, int32_t *index, double *rate);
 
 #endif

@@ -1,9 +1,9 @@
-/* sim_stall.c - nothing moves: which ranks stopped, and at what. */
+/* sim_stall.c - reports a deadlock: which ranks stopped, and at which task. */
 #include "plan/program/print.h"
 #include "sim/state.h"
 
-/* The task that a rank waits for: a posted receive whose message never came, else the head of the compute queue, else
- * of any queue. */
+/* The task that a rank waits for: a posted receive whose message never came, otherwise the head of the
+ * compute queue, otherwise of any queue. */
 static int awaited(const sim *s, int rank) {
     const hp_wired_role *w = sim_role(s, rank);
     const rank_state *r = &s->rank[rank];

@@ -1,12 +1,14 @@
-/* slices.c - more ranks than cores: which share one, and how a rank that waits gets back to its core.
+/* slices.c - more ranks than cores: which ranks share a core, and how a waiting rank gets back to one.
  *
- * Ranks that wait poll and yield, so that they never sleep: the scheduler sees as many runnable processes on each core
- * and cannot tell which of them compute. So each rank sits on some core, no core has two ranks more than another, and
- * who sits with whom is chance, and changes as the scheduler balances. Ranks that compute on one core share it; beside
- * one that only waits, a rank has its core whole. In the mean over all placements k ranks that compute have as many
- * cores as they are expected to sit on, and share those evenly. A rank that waits beside one that computes gives its
- * core away with each look, for a whole time slice (who yields queues up behind); alone on its core it looks at once.
- * So what arrives is noticed after a slice times the probability that somebody computes on the rank's core. */
+ * Waiting ranks poll and yield but never sleep, so the scheduler sees equally many runnable processes on each
+ * core and cannot tell which ones compute. Each rank sits on some core, no core has two ranks more than
+ * another, and chance decides who sits together, which changes as the scheduler balances. Computing ranks on
+ * one core share it; beside a rank that only waits, a rank has the whole core. Averaged over all placements,
+ * k computing ranks have as many cores as they are expected to sit on, and share those evenly.
+ *
+ * A rank that waits beside a computing one gives its core away at each look, for a whole time slice (a
+ * yielding process queues up at the back); alone on its core, it looks at once. An arrival is thus noticed
+ * after a slice times the probability that somebody computes on the rank's core. */
 #include "sim/slices.h"
 
 #include "sim/state.h"
@@ -14,9 +16,9 @@
 #include <math.h>
 
 typedef struct place {
-    int32_t look; /* number of the last look that was scheduled */
-    bool off;     /* it waits: the core is another's, if one wants it */
-    bool pending; /* a look is under way */
+    int32_t look; /* number of the last scheduled look */
+    bool off;     /* it waits; its core is free for others */
+    bool pending; /* a look is scheduled */
     bool may;     /* it has the core now */
 } place;
 
@@ -28,7 +30,7 @@ struct sim_slices {
 
 /* --- arithmetic --- */
 
-/* Of n seats, k taken at random: that all these are free. */
+/* Probability that `seats` given seats are all free if k of n are taken at random. */
 static double none_of(int seats, int n, int k) {
     double p = 1;
     for (int i = 0; i < k; i++) p *= n - seats - i > 0 ? (double)(n - seats - i) / (n - i) : 0;

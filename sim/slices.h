@@ -1,12 +1,12 @@
-/* slices.h - what chance makes of ranks on fewer cores; see slices.c. */
+/* slices.h - expected sharing if ranks outnumber cores; see slices.c. */
 #ifndef HP_SLICES_H
 #define HP_SLICES_H
 
-/* Of `ranks` ranks on `cores` cores, no core having two more than another, `computing` compute, which is chance: the
- * expected number of cores on which one of them is. */
+/* Expected number of busy cores if `computing` of `ranks` ranks compute, with random placement on `cores`
+ * cores, none of which has two ranks more than another. */
 double sim_slices_busy(int ranks, int cores, int computing);
 
-/* The probability that one of the `computing` others is on the core of a rank that waits. */
+/* Probability that one of the `computing` other ranks is on the core of a waiting rank. */
 double sim_slices_beside(int ranks, int cores, int computing);
 
 #endif

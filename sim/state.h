@@ -1,5 +1,5 @@
-/* state.h - what the simulator knows while it runs, shared by interp.c (the steps of a rank), transfer.c (messages
- * and collectives), resources.c, account.c and sim_stall.c. */
+/* state.h - the simulator's state while it runs, shared by interp.c (the steps of a rank), transfer.c
+ * (messages and collectives), resources.c, account.c and sim_stall.c. */
 #ifndef HP_STATE_H
 #define HP_STATE_H
 
@@ -15,9 +15,9 @@ typedef struct id_list {
     int32_t first, n, capacity; /* live: id[first .. n-1] */
 } id_list;
 
-/* What ranks share: a node's compute, its NICs' ways out and in, a leaf switch's links up and down, a device's link out and
- * in, its compute, its way to the host's memory out and in, which is not its link to other devices, the cores of a node that
- * has fewer of them than ranks. */
+/* Resources that ranks share: a node's compute, a node's NICs out and in, a leaf switch's links up and down,
+ * a device's link out and in, a device's compute, its path to host memory out and in (separate from its link
+ * to other devices), and the cores of a node with fewer cores than ranks. */
 typedef enum sim_resource_kind {
     RES_NODE,
     RES_NICS_OUT,
@@ -33,12 +33,13 @@ typedef enum sim_resource_kind {
     RES_KINDS
 } sim_resource_kind;
 
-/* What a message uses on its way, at most: host's memory, NICs, leaf switches or links at both ends. */
+/* Most uses of a message: host memory, NICs, leaf switches or links at both ends. */
 enum { SIM_WAY = 8 };
 
-/* A channel from a sender to its receiver: messages match and travel in order. Kept at the sender's queue. */
+/* A channel from a sender to its receiver: messages match and travel in order. Stored at the sender's
+ * queue. */
 typedef struct channel {
-    uint8_t *posted; /* per message: ends posted, 0 to 2 */
+    uint8_t *posted; /* per message: number of ends posted, 0 to 2 */
     int32_t next;    /* first message that has not arrived */
     bool active;
     hp_share_use use[SIM_WAY];
@@ -48,26 +49,26 @@ typedef struct channel {
 typedef struct sim_steps sim_steps;
 typedef struct sim_slices sim_slices;
 
-/* Members of a communicator that are of one class: they call from the same queue. */
+/* Members of a communicator that belong to one class: they call from the same queue. */
 typedef struct caller {
     int32_t rank, queue, n; /* class; how many */
 } caller;
 
-/* A communicator: the ranks of a group, of one replica where every replica has its own. Its collectives run
+/* A communicator: the ranks of a group, within one replica if every replica has its own. Its collectives run
  * in order. */
 typedef struct communicator {
     const hp_wired_group *group;
-    int32_t replica; /* the first that takes part */
+    int32_t replica; /* the first replica that takes part */
     caller *caller;
     int32_t n_caller;
-    int32_t *posted; /* per collective: members that posted it */
+    int32_t *posted; /* per collective: number of members that posted it */
     int32_t next, members;
-    int32_t parts_left;          /* communication on cores: callers that still work on the round, */
-    int32_t rounds, rounds_left; /* of these rounds */
+    int32_t parts_left;          /* communication on cores: callers still working on the round */
+    int32_t rounds, rounds_left; /* rounds of the collective; rounds left */
     bool active;
     hp_share_use *use;
     int32_t n_use;
-    sim_steps *steps; /* where its collectives are simulated step by step, else NULL */
+    sim_steps *steps; /* set if its collectives are simulated step by step; otherwise NULL */
 } communicator;
 
 typedef struct core_part {
@@ -106,8 +107,8 @@ typedef struct rank_state {
     time_spent spent;
     bool awake;
     int64_t *t0_ns, *t1_ns; /* per task, when spans are wanted */
-    hp_core core;           /* its slowness now, with jitter */
-    double *late;           /* per task, with jitter: how much longer the last of the class takes; NULL */
+    hp_core core;           /* its current slowness, with jitter */
+    double *late;           /* per task, with jitter: additional time of the class's last rank; NULL: none */
 } rank_state;
 
 struct sim {
@@ -119,18 +120,18 @@ struct sim {
     const hp_sim_options *options;
     hp_wiring *wiring;
     hp_classes *classes;
-    int32_t n_rank; /* classes of ranks: "rank" means one of them from here on */
+    int32_t n_rank; /* classes of ranks: from here on, "rank" means one of them */
     hp_events events;
     hp_fluid *fluid;
     int32_t resource_first[RES_KINDS + 1];
     int64_t now_ns;
-    int64_t left; /* tasks not yet done, over all ranks */
+    int64_t left; /* unfinished tasks over all ranks */
     rank_state *rank;
     communicator *comm;    /* classes of them */
     uint8_t **wait;        /* per role and task: hp_sim_wait_of of communication */
     id_list awake, starts; /* ranks that make progress, and that may start something */
-    bool on_cores;         /* communication is work of the cores */
-    bool serves;           /* buckets have servers: ranks are not folded */
+    bool on_cores;         /* cores do the communication */
+    bool serves;           /* buckets have servers; ranks are not folded */
     bool shared_devices;   /* a device runs more than one rank */
     sim_slices *slices;    /* NULL: no more ranks than cores, or they share them evenly */
     sim_periods *periods;  /* NULL: every micro-batch is simulated */
@@ -145,7 +146,7 @@ static inline const hp_wired_role *sim_role(const sim *s, int rank) {
     return &s->wiring->role[s->rank[rank].role];
 }
 
-/* A resource, by the class of its place. */
+/* A resource, indexed by the class of its place. */
 static inline int32_t sim_resource(const sim *s, sim_resource_kind kind, int32_t place) {
     return s->resource_first[kind] + place;
 }
@@ -154,49 +155,49 @@ hp_place_kind sim_place_of(sim_resource_kind kind);
 
 /* interp.c: the steps of a rank */
 void sim_push(sim *s, id_list *l, int32_t id);
-/* Communication is work of the core: a part of a transfer that waits for it. */
+/* Queues a part of a transfer as work for the rank's core. */
 void sim_push_part(sim *s, int rank, int task);
-/* Something has changed for the rank: it makes progress at this instant. */
+/* Something changed for the rank: it makes progress at this instant. */
 void sim_wake(sim *s, int rank);
-/* The task is done: what depends on it may start. */
+/* The task is done: its dependents may start. */
 void sim_complete(sim *s, int rank, int task);
 
 /* routes.c: where messages and collectives go, and what they take */
 void sim_routes_init(sim *s);
-/* What a message between two ranks takes on its way; returns the number of uses. */
+/* A message's resource uses between two ranks; returns the number of uses. */
 int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[SIM_WAY]);
 
 /* transfer.c: messages and collectives */
 void sim_start_transfer(sim *s, int rank, int task);
 void sim_part_done(sim *s, int rank, int task); /* a core has done its part of it */
-/* What the core has to do now of the part that takes so long in all. */
+/* The core's current work in a part that takes `ns` in total. */
 int64_t sim_part_ns(const sim *s, int rank, int task, int64_t ns);
 void sim_message_done(sim *s, int rank, int queue); /* device machines */
 void sim_collective_done(sim *s, int comm);         /* device machines */
 
 /* steps.c */
-/* Is it a star, of a bucket's server? */
+/* Is it a star around a bucket's server? */
 bool sim_is_star(const sim *s, const communicator *c);
-void sim_steps_init(sim *s, communicator *c); /* c->steps, where its steps can be told */
+void sim_steps_init(sim *s, communicator *c); /* Sets c->steps if its steps are known. */
 void sim_steps_post(sim *s, int comm, int member);
 void sim_step_done(sim *s, int comm, int from);
 
 /* resources.c */
 void sim_open_resources(sim *s);
 int64_t sim_duration_ns(sim *s, int rank, int task);
-/* Of a transfer that takes work_ns alone, what it takes before it uses links. */
+/* Time of a transfer before it uses links; it takes work_ns when alone. */
 int64_t sim_latency_ns(const sim *s, int rank, int task, int64_t work_ns);
-/* What a task takes of the node's cores, or of a device that ranks share; returns the number of uses. */
+/* A task's use of the node's cores, or of a shared device; returns the number of uses. */
 int sim_compute_uses(const sim *s, int rank, int task, hp_share_use *use);
 
 /* slices.c: more ranks than cores */
 sim_slices *sim_slices_new(sim *s);
-/* Capacities of the nodes' cores, for s->fluid. */
+/* Sets the capacities of the nodes' cores in s->fluid. */
 void sim_slices_open(const sim *s);
-/* Has the rank to wait for its core before it can go on? It is woken then. */
+/* Must the rank wait for its core before it can go on? If so, it is woken then. */
 bool sim_slices_wait(sim *s, int rank);
 void sim_slices_look(sim *s, int rank, int32_t look); /* an owner's event */
-/* The rank works from now on, or waits and leaves the core to others. */
+/* The rank computes from now on, or waits and leaves the core to others. */
 void sim_slices_use(sim *s, int rank, bool computes);
 
 /* jitter.c */

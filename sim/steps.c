@@ -1,23 +1,23 @@
-/* steps.c - collectives as their steps, each message an event of its own: what the closed forms of plan/collectives are
- * held against, and what a collective takes whose members do not come together.
+/* steps.c - collectives step by step, with each message as an event: a check of the closed forms of
+ * plan/collectives, and the duration of a collective whose members do not arrive together.
  *
- * A member enters a step when it has ended the one before, and its first one when it posts; a message moves once
- * both its ends have entered its step, and a step ends with its messages. */
+ * A member enters its first step when it posts, and each further step when it has ended the one before. A
+ * message moves once both its ends have entered its step; a step ends with its messages. */
 #include "sim/state.h"
 
 #include <math.h>
 
 typedef struct stepper {
     int32_t rank, queue;
-    int32_t posted, collective; /* calls posted; the one it is in, or waits for */
-    int32_t task;               /* of that one */
-    int32_t step, steps, left;  /* of it; messages of the step that have not ended */
+    int32_t posted, collective; /* calls posted; the current collective, or the next one */
+    int32_t task;               /* task of that collective */
+    int32_t step, steps, left;  /* current step and number of steps; unfinished messages of the step */
     bool inside;                /* has entered the step */
     hp_block_step now;
     hp_collective_plan plan;
-    /* its last message: where to, how long; several in a row are alike */
+    /* its last message: destination and duration; several in a row are alike */
     int32_t to, n_use;
-    int64_t bytes, ns, latency_ns; /* latency: of ns */
+    int64_t bytes, ns, latency_ns; /* latency: part of ns */
     hp_share_use use[SIM_WAY];
 } stepper;
 
@@ -30,7 +30,7 @@ static const hp_algorithm_ops *ops_of(const hp_wired_role *w, int task) {
     return hp_algorithms[w->role->task[task].algorithm];
 }
 
-/* Has every call an algorithm that is known step by step? */
+/* Does every call have an algorithm whose steps are known? */
 static bool steps_known(const sim *s, const caller *k) {
     const hp_wired_role *w = sim_role(s, k->rank);
     const hp_wired_queue *q = &w->queue[k->queue];
@@ -59,7 +59,7 @@ void sim_steps_init(sim *s, communicator *c) {
     }
 }
 
-/* The first step of the next collective. */
+/* Begins the first step of the next collective. */
 static void begin(sim *s, stepper *m, int member) {
     const hp_wired_role *w = sim_role(s, m->rank);
     m->task = w->queue[m->queue].task[m->collective];
@@ -90,7 +90,7 @@ static void price(sim *s, stepper *m, const stepper *to, int64_t bytes) {
     if (m->latency_ns > m->ns) m->latency_ns = m->ns;
 }
 
-/* Once both ends are in its step: the later one starts it. */
+/* Once both ends are in its step, the later one starts it. */
 static void start_message(sim *s, int comm, int from, int to) {
     if (from < 0 || to < 0) return;
     stepper *m = &s->comm[comm].steps->member[from];
@@ -101,7 +101,7 @@ static void start_message(sim *s, int comm, int from, int to) {
                    owner_make(OWNER_STEP, comm, from));
 }
 
-/* The member ends its step; of the last one, the collective. */
+/* The member ends its step; after the last one, the collective. */
 static void advance(sim *s, stepper *m) {
     m->inside = false;
     if (++m->step < m->steps) return;
@@ -111,7 +111,7 @@ static void advance(sim *s, stepper *m) {
     sim_complete(s, m->rank, m->task);
 }
 
-/* Enters steps as long as there is one without messages. */
+/* Enters steps until one has messages. */
 static void enter(sim *s, int comm, int member) {
     stepper *m = &s->comm[comm].steps->member[member];
     while (!m->inside && m->collective < m->posted) {

@@ -1,12 +1,12 @@
-/* timeline.c - a buffer is in use from the start of the first task that touches it to the end of the
- * last: what the plan's offsets keep apart, whatever the order in time. */
+/* timeline.c - a buffer is in use from the start of the first task that touches it to the end of the last.
+ * The plan's offsets keep such buffers apart, whatever the order in time. */
 #include "sim/timeline.h"
 
 #include <stdlib.h>
 
 typedef struct change {
     int64_t t_ns, bytes;
-    int order; /* keeps equal times in one order: what ends goes before what begins */
+    int order; /* orders equal times: ends precede beginnings */
 } change;
 
 static int change_compare(const void *a, const void *b) {
@@ -33,7 +33,7 @@ static lifetime *find_lifetimes(hp_arena *arena, const hp_role *r, const hp_span
     return life;
 }
 
-/* Two changes per buffer that comes and goes; returns how many. */
+/* Adds two changes per temporary buffer; returns their number. */
 static int list_changes(const hp_role *r, const lifetime *life, change *c, double *base) {
     int n = 0;
     *base = 0;

@@ -1,6 +1,6 @@
-/* transfer.c - messages and collectives of the simulator: they match in order, start once all ends are
- * posted, and take either links (device machines) or the cores of those who copy (CPU machines, where MPI has
- * no thread of its own). */
+/* transfer.c - messages and collectives of the simulator. They match in order and start once all ends are
+ * posted. They occupy links (device machines) or the cores that copy them (CPU machines, where MPI has no
+ * thread of its own). */
 #include "sim/state.h"
 
 static int receiver_of(const sim *s, int rank, int queue) {
@@ -30,14 +30,14 @@ static void start_message(sim *s, int rank, int queue) {
                    owner_make(OWNER_MESSAGE, rank, queue));
 }
 
-/* A caller's task of the collective whose turn it is. */
+/* A caller's task in the collective whose turn it is. */
 static int turn_of(const sim *s, const communicator *c, const caller *k) {
     return hp_wired_task(sim_role(s, k->rank), k->queue, c->next);
 }
 
-/* On cores a member goes a step on whenever it looks, at its boundaries (exec/comm/mpi.c): the next step's messages come
- * once all have done this one; a library's collectives as often as hplan's would. More rounds than these make no
- * difference that would be worth simulating. */
+/* On cores, a member advances a step whenever it looks, at its boundaries (exec/comm/mpi.c). The next step's
+ * messages come once all have done this one; a library's collectives advance as often as hplan's would.
+ * Simulating more rounds makes no worthwhile difference. */
 enum { MOST_ROUNDS = 8 };
 
 static int rounds_of(const sim *s, const communicator *c) {
@@ -58,7 +58,7 @@ static void start_part(sim *s, communicator *c, int k) {
     sim_push_part(s, c->caller[k].rank, turn_of(s, c, &c->caller[k]));
 }
 
-/* A round of a star is a message between the root and another one, the others go on computing. */
+/* A round of a star is a message between the root and one other member; the rest go on computing. */
 static void start_message_of_star(sim *s, communicator *c) {
     const caller *k = &c->caller[0];
     const hp_role *r = sim_role(s, k->rank)->role;
@@ -122,7 +122,7 @@ void sim_start_transfer(sim *s, int rank, int task) {
         return;
     }
     const int partner = w->queue[q].partner;
-    if (partner < 0) return; /* never matched: the run stops and says so */
+    if (partner < 0) return; /* never matched: the run stops and reports it */
     const int peer = receiver_of(s, rank, q);
     const bool sends = queue->kind == HP_QUEUE_SEND;
     const int from = sends ? rank : peer, from_queue = sends ? q : partner;
@@ -131,7 +131,7 @@ void sim_start_transfer(sim *s, int rank, int task) {
     start_message(s, from, from_queue);
 }
 
-/* The receiver holds message `next` of a channel: both tasks are done, the following one may go. */
+/* The receiver has message `next` of a channel: both tasks are done, and the following one may go. */
 static void finish_message(sim *s, int rank, int queue) {
     channel *c = &s->rank[rank].channel[queue];
     const int sent = sim_role(s, rank)->queue[queue].task[c->next];

@@ -1,4 +1,4 @@
-/* balance.c - what a configuration takes, and the counting of tries. */
+/* balance.c - the time of a configuration, and the counting of tries. */
 #include "sim/balance/balance.h"
 
 #include "sim/balance/methods.h"
@@ -48,7 +48,7 @@ bool hp_balance_try(hp_balance_run *r, const hp_balance *b, double *seconds) {
     if (r->most_tries > 0 && r->tries >= r->most_tries) return false;
     *seconds = hp_balance_seconds(r->chain, b, NULL);
     r->tries++;
-    if (isinf(*seconds)) return true; /* it is refused before it runs */
+    if (isinf(*seconds)) return true; /* rejected before it runs */
     r->spent_s += *seconds;
     if (*seconds >= r->best_s) return true;
     r->best_s = *seconds;
@@ -94,7 +94,8 @@ static double choose(int n, int k) {
     return k < 0 || k > n ? 0 : c;
 }
 
-/* Orders of `stages` stages over classes of which n places each are left: words with at most n of a letter. */
+/* Number of ways to order `stages` stages over classes with n places left each: words with at most n of each
+ * letter. */
 static double words(const hp_chain *c, int class, int stages) {
     double sum = 0;
     if (class == c->n_class) return stages == 0;

@@ -1,4 +1,4 @@
-/* balance_local.c - searches from neighbour to neighbour: annealing, climbing, a random walk. */
+/* balance_local.c - local searches: annealing, hill climbing, a random walk. */
 #include "sim/balance/methods.h"
 
 #include "base/status.h"
@@ -16,11 +16,11 @@ static int64_t budget(const hp_balance_run *r) {
 
 /* --- annealing --- */
 
-/* What GSL hands around: it knows no more than an address. */
+/* Context passed through GSL, which handles only a pointer. */
 typedef struct annealed {
     hp_balance_run *r;
     hp_balance b;
-    double worst; /* stands for what does not fit */
+    double worst; /* value of configurations that do not fit */
 } annealed;
 
 static double energy(void *state) {
@@ -63,7 +63,7 @@ void balance_annealing(hp_balance_run *r) {
     annealed a = {.r = r, .worst = 2 * all_on_slowest(r->chain)};
     balance_random(r, 0, &a.b);
     const double start = a.worst / hp_chain_places(r->chain), end = 1e-3 * start;
-    /* so that it cools down within the budget, one try at a temperature */
+    /* reaches the final temperature within the budget, with one try per temperature */
     const double cooling = pow(start / end, 1.0 / (double)budget(r));
     gsl_siman_params_t how = {.n_tries = 1,
                               .iters_fixed_T = 1,
@@ -78,7 +78,7 @@ void balance_annealing(hp_balance_run *r) {
 
 /* --- climbing --- */
 
-/* To the best neighbour as long as one is better; false: enough was tried. */
+/* Moves to the best neighbour while one is better; returns false if enough was tried. */
 static bool climb(hp_balance_run *r, hp_balance *b, double *seconds) {
     for (bool better = true; better;) {
         hp_balance next, best = *b;

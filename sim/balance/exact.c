@@ -1,9 +1,9 @@
-/* exact.c - the best configuration: by a dynamic programme over (first unit, places used of each class), and by trying
- * every one.
+/* exact.c - the optimal configuration: by a dynamic programme over (first unit, places used of each class),
+ * and by trying every one.
  *
- * The programme: least(u, used) is the slowest stage of the units from u on, with the places that are left. A stage grows
- * slower with its end and what follows grows faster, so that the best end lies where they cross: found by bisection.
- * O(units x states x classes x log units); states: the product of (places + 1). */
+ * The programme: least(u, used) is the slowest stage of the units from u on, with the remaining places. As a
+ * stage's end moves on, the stage takes longer and the rest less, so the best end lies where they cross and
+ * is found by bisection. O(units x states x classes x log units); states: the product of (places + 1). */
 #include "sim/balance/methods.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ typedef struct programme {
     double *bytes;                   /* likewise; NULL: memory does not matter */
     int states;
     double *least; /* [unit][state] */
-    int16_t *end;  /* where the stage that begins there ends best; */
+    int16_t *end;  /* best end of the stage that begins there; */
     int8_t *class; /* and on which class */
 } programme;
 
@@ -37,7 +37,8 @@ static double rest(const programme *p, int unit, int state) {
     return unit == p->c->n_unit ? 0 : p->least[(size_t)unit * (size_t)p->states + (size_t)state];
 }
 
-/* The first end at which the stage takes no less than what follows; the best is this or the one before. */
+/* The first end at which the stage takes at least as long as the rest; the optimum is this one or the one
+ * before. */
 static int crossing(const programme *p, int class, int first, int next) {
     int low = first + 1, high = p->c->n_unit;
     while (low < high) {

@@ -1,4 +1,4 @@
-/* moves.c - random configurations, and what is next to one. */
+/* moves.c - random configurations and neighbouring ones. */
 #include "sim/balance/methods.h"
 
 #include "base/rng.h"
@@ -46,7 +46,7 @@ static int32_t empty_place(const hp_chain *c, const hp_balance *b, int which) {
     return -1;
 }
 
-/* Boundaries both ways, pairs of stages, stages by empty places. */
+/* Counts boundaries in both directions, pairs of stages, and stages times empty places. */
 int balance_neighbours(const hp_chain *c, const hp_balance *b) {
     const int n = b->n_stage;
     return 2 * (n - 1) + n * (n - 1) / 2 + n * empty_places(c, b);

@@ -1,5 +1,6 @@
-/* pipe_search.c - Pipe-Search: a database of configurations is made before, in the order of an estimate, and tried in that
- * order. The estimate knows the weights of units on the fastest class, and of other classes one factor each. */
+/* pipe_search.c - Pipe-Search: builds a database of configurations in advance, sorted by an estimate, and
+ * tries them in that order. The estimate knows the weights of units on the fastest class, and one factor for
+ * each other class. */
 #include "sim/balance/methods.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ static int by_estimate(const void *x, const void *y) {
     return a->estimate < b->estimate ? -1 : a->estimate > b->estimate;
 }
 
-/* Of a class: how much longer all units take there than on the first. */
+/* Factor by which all units take longer on a class than on the first. */
 static double factor_of(const hp_chain *c, int class) {
     double own = 0, first = 0;
     for (int u = 0; u < c->n_unit; u++) {
@@ -37,7 +38,7 @@ static double estimate(const hp_chain *c, const double *factor, const hp_balance
     return most;
 }
 
-/* All of a small space, in order; of a large one, as many as can be looked at. */
+/* Takes a small space completely, in order; of a large one, as many as can be examined. */
 static int fill(hp_balance_run *r, entry *list) {
     double factor[HP_BALANCE_CLASSES];
     for (int k = 0; k < r->chain->n_class; k++) factor[k] = factor_of(r->chain, k);

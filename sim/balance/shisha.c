@@ -1,6 +1,7 @@
-/* shisha.c - Shisha: a seed from the units' weights alone, then one unit at a time from the slowest stage to another that
- * times of what runs show, until nothing has been gained `alpha` times. It goes on from where it is, also where that was no
- * gain, and keeps the best. Weights are what units take on the fastest class: static estimates, no profile of the others. */
+/* shisha.c - Shisha: derives a seed from the units' weights alone. Then it moves one unit at a time from the
+ * slowest stage to another, guided by measured times, until `alpha` tries brought no gain. It continues from
+ * its current state even after a loss, and keeps the best. Weights are the units' times on the fastest class:
+ * static estimates, no profile of the others. */
 #include "sim/balance/methods.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static void merge(seed_stage *s, int *n, int into, int from) {
     --*n;
 }
 
-/* The lightest goes together with its lighter neighbour, while there are more stages than places. */
+/* Merges the lightest stage with its lighter neighbour while there are more stages than places. */
 static int merge_lightest(seed_stage *s, int n, int places) {
     while (n > places) {
         int lightest = 0;
@@ -74,7 +75,8 @@ static double taken_by(const hp_chain *c, const hp_balance *b, int stage) {
     return sum;
 }
 
-/* Fast places are those of the fastest class that is in use; where the slowest stage is the only one there, all are. */
+/* Is the stage on a fast place? These are in the fastest class in use; if the slowest stage is the only one
+ * there, all places count. */
 static bool is_fast(const hp_chain *c, const hp_balance *b, int stage, int slowest) {
     int fastest = c->n_class, there = 0;
     for (int s = 0; s < b->n_stage; s++) {
@@ -86,7 +88,7 @@ static bool is_fast(const hp_chain *c, const hp_balance *b, int stage, int slowe
     return there == 0 || hp_chain_class(c, b->place[stage]) == fastest;
 }
 
-/* The stage that a unit goes to; -1: none. */
+/* The stage that receives a unit; -1: none. */
 static int aim(const hp_chain *c, const hp_balance *b, target how, int slowest) {
     int best = -1;
     double least = INFINITY;

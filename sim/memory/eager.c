@@ -1,4 +1,4 @@
-/* eager.c - walks a role's tasks in order and counts what autograd would hold at each of them. */
+/* eager.c - walks a role's tasks in order and counts what autograd would hold at each. */
 #include "sim/memory/eager.h"
 
 #include "networks/graph/optimizer.h"
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* A CUDA context with its kernels: more than 1000 MB before CUDA 11.7, about 300 MB with lazy loading since
- * (pytorch/pytorch issue 107667); frameworks of the published eager runs are of the former time. */
+/* A CUDA context with its kernels: over 1000 MB before CUDA 11.7, about 300 MB with lazy loading since
+ * (pytorch/pytorch issue 107667). The published eager runs used the older frameworks. */
 enum { CONTEXT_MB = 300, EAGER_CONTEXT_MB = 1000 };
 
 int64_t hp_context_bytes(const hp_machine *m, bool eager) {
@@ -37,8 +37,8 @@ bool hp_eager_keeps_output(const hp_layer *l) {
     return l->op == HP_SOFTMAX || (hp_layer_has_act(l) && !hp_act_reads_x(l));
 }
 
-/* The layer that reads a tensor if it is a concatenation, else the tensor itself: what tells modules apart.
- */
+/* The layer that reads a tensor if it is a concatenation, otherwise the tensor itself; this distinguishes
+ * modules. */
 static int joined(const hp_graph *g, int tensor) {
     for (int l = g->tensor[tensor].producer + 1; l < g->n_layer; l++)
         for (int k = 0; k < g->layer[l].n_in; k++)
@@ -59,21 +59,21 @@ int hp_eager_activations(const hp_graph *g, int layer) {
     return modules > 1 ? modules : 1;
 }
 
-/* A box of a tensor kept for the backward pass. */
+/* A box of a tensor that is kept for the backward pass. */
 typedef struct kept {
     hp_box box;
-    int32_t next;  /* of the same tensor, -1 = none */
-    int32_t width; /* bytes of an element: casts are tensors of their own */
+    int32_t next;  /* next box of the same tensor; -1: none */
+    int32_t width; /* bytes per element; casts are separate tensors */
 } kept;
 
 /* A micro-batch on one of the role's stages. */
 typedef struct frame {
-    int32_t *first; /* per tensor: what is kept of it, -1 = nothing */
-    int64_t *until; /* per layer: bytes that its backward pass lets go */
-    bool *again;    /* per layer: runs forward once more */
-    int32_t held;   /* layers before this one still hold what they keep */
-    int32_t last;   /* last task of its backward pass, -1 = none */
-    int32_t rerun;  /* first task that runs a layer again; INT32_MAX: none does */
+    int32_t *first; /* per tensor: its first kept box; -1: none */
+    int64_t *until; /* per layer: bytes released by its backward pass */
+    bool *again;    /* per layer: runs forward again */
+    int32_t held;   /* layers before this one still hold their kept boxes */
+    int32_t last;   /* last task of its backward pass; -1: none */
+    int32_t rerun;  /* first task that recomputes a layer; INT32_MAX: none */
 } frame;
 
 typedef struct walk {
@@ -87,7 +87,7 @@ typedef struct walk {
     int n_kept, capacity;
     const int32_t *copies; /* per layer: activations that a framework computes */
     int64_t now, peak;
-    int64_t *born, *dead; /* per task: bytes that appear with it, that go after it */
+    int64_t *born, *dead; /* per task: bytes allocated with it, bytes freed after it */
 } walk;
 
 static frame *frame_of(const walk *w, const hp_task *t) {
@@ -112,7 +112,7 @@ static void hold(walk *w, frame *f, int layer, int64_t bytes) {
     w->now += block;
 }
 
-/* A tensor's box is kept until the backward pass of the first layer that wants it: layers come in order. */
+/* Keeps a tensor's box until the backward pass of the first layer that needs it; layers come in order. */
 static void keep(walk *w, frame *f, int tensor, const hp_box *box, int width, int layer) {
     for (int32_t k = f->first[tensor]; w->kept && k >= 0; k = w->kept[k].next)
         if (w->kept[k].width == width && hp_box_equal(&w->kept[k].box, box)) return;
@@ -122,7 +122,7 @@ static void keep(walk *w, frame *f, int tensor, const hp_box *box, int width, in
     hold(w, f, layer, hp_box_elems(box) * width);
 }
 
-/* Layers after `layer` have had their backward pass. */
+/* Layers after `layer` have finished their backward pass. */
 static void let_go(walk *w, frame *f, int layer) {
     while (f->held > layer + 1) {
         w->now -= f->until[--f->held];
@@ -130,7 +130,7 @@ static void let_go(walk *w, frame *f, int layer) {
     }
 }
 
-/* Is the buffer what a pass left for running it again? Then the program itself keeps it. */
+/* Did a pass leave the buffer for recomputation? Then the program itself keeps it. */
 static bool left_behind(const frame *f, const hp_buffer *b) {
     return b->first < f->rerun && b->last >= f->rerun;
 }
@@ -152,13 +152,13 @@ static void forward(walk *w, frame *f, const hp_task *t) {
     hold(w, f, t->layer, (w->copies[t->layer] - 1) * y->bytes);
 }
 
-/* Variables of the training loop: what it put in, and what came out. */
+/* Variables of the training loop: its inputs and results. */
 static void stays(walk *w, frame *f, const hp_buffer *b) {
     if (b && b->kind == HP_BUF_TENSOR && !left_behind(f, b))
         keep(w, f, b->what, &b->box, w->store.width[b->what], 0);
 }
 
-/* Activations that go to another stage, or come from one in a buffer of their own per micro-batch. */
+/* Does it send activations to another stage, or receive them in a separate buffer per micro-batch? */
 static bool crosses_forward(const walk *w, int task) {
     const hp_task *t = &w->r->task[task];
     return (t->op == HP_TASK_SEND || t->op == HP_TASK_RECV) && t->micro >= 0 &&
@@ -170,12 +170,12 @@ static void boundary(walk *w, frame *f, const hp_task *t) {
     const hp_buffer *b = operand(w, t, 0);
     const int layer = w->g->tensor[b->what].producer;
     if (b->kind != HP_BUF_TENSOR)
-        hold(w, f, layer, b->bytes); /* a part: what is put together from the parts is kept beside it */
+        hold(w, f, layer, b->bytes); /* a part: the assembled whole is kept in addition */
     else if (!left_behind(f, b))
         keep(w, f, b->what, &b->box, w->store.width[b->what], layer);
 }
 
-/* Out of place: the gradient of the input beside that of the output. */
+/* Out-of-place: the gradient of the input in addition to that of the output. */
 static int64_t second_gradient(const walk *w, const hp_task *t) {
     const hp_buffer *dy = operand(w, t, 0);
     if (t->op != HP_TASK_BWD) return 0;
@@ -184,13 +184,13 @@ static int64_t second_gradient(const walk *w, const hp_task *t) {
     return 0;
 }
 
-/* Softmax's logarithm, its gradient and that of the logits, in float32; `dx` of them is counted. */
+/* Softmax's logarithm, its gradient and the logits' gradient, in float32; `dx` is counted elsewhere. */
 static int64_t of_loss(const walk *w, const hp_task *t) {
     const hp_buffer *dx = operand(w, t, 0), *x = operand(w, t, 1);
     return dx ? 3 * hp_dtype_bytes(HP_F32) * hp_box_elems(&x->box) - dx->bytes : 0;
 }
 
-/* Of a convolution's task: its input or that one's gradient, and its output or that one's. */
+/* Workspace of a convolution's task: for its input and output, or their gradients. */
 static double workspace(const walk *w, const hp_task *t) {
     const bool forward = t->op == HP_TASK_FWD, weights = t->op == HP_TASK_BWDW;
     if (!forward && !weights && t->op != HP_TASK_BWD) return 0;
@@ -199,7 +199,7 @@ static double workspace(const walk *w, const hp_task *t) {
     return x ? hp_eager_workspace(&w->store, t->layer, &x->box, &y->box) : 0;
 }
 
-/* Beside what is kept, while the task runs. */
+/* Temporary bytes while the task runs. */
 static int64_t passing(const walk *w, const hp_task *t) {
     const hp_buffer *y = operand(w, t, 0);
     if (t->op == HP_TASK_LOSS) return of_loss(w, t);
@@ -249,7 +249,7 @@ static void find_frames(walk *w) {
     }
 }
 
-/* Gradients, messages and what is left for it live as long as in the program. */
+/* Gradients, messages and buffers left for recomputation live as long as in the program. */
 static void find_lifetimes(walk *w) {
     w->born = HP_NEW(w->arena, int64_t, w->r->n_task + 1);
     w->dead = HP_NEW(w->arena, int64_t, w->r->n_task + 1);

@@ -1,4 +1,4 @@
-/* eager_store.c - types by autocast's lists, and the maps that softmax out of place makes. */
+/* eager_store.c - types by autocast's lists, and the maps written by out-of-place softmax. */
 #include "sim/memory/eager_store.h"
 
 #include "networks/graph/layer.h"
@@ -9,12 +9,12 @@
 
 enum { FLOAT32 = 4, MASK = 1 };
 
-/* Autocast's lists: in 16 bits, in float32, or as the widest of what they read. */
+/* Autocast's lists: 16 bits, float32, or the widest input. */
 typedef enum cast_to { WIDEST, LOW, HIGH } cast_to;
 static const uint8_t casts_to[HP_LAYER_OPS] = {
     [HP_CONV] = LOW,       [HP_CONVT] = LOW,    [HP_LINEAR] = LOW,     [HP_ATTENTION] = LOW,
     [HP_LAYERNORM] = HIGH, [HP_RMSNORM] = HIGH, [HP_GROUPNORM] = HIGH, [HP_SOFTMAX] = HIGH};
-/* These add float32 parameters to a map, or read them from a table. */
+/* Does it add float32 parameters to a map, or read them from a table? */
 static bool joins_parameters(const hp_layer *l) {
     return l->op == HP_POSITION || l->op == HP_CLASSTOKEN || l->op == HP_EMBEDDING;
 }
@@ -59,9 +59,10 @@ int hp_eager_width(const hp_eager_store *s, int layer, int k) {
 
 /* --- attention --- */
 
-/* S: a score, P: its probability, in bytes. Softmax keeps P; what the product with the values reads is kept too where it is
- * another tensor: a cast, or what dropout left beside its mask. Forward, scaled scores and a cast of them are there beside P.
- * Backward, the gradients of P and S beside P, when what the product read has gone. */
+/* S is a score, P its probability, in bytes. Softmax keeps P. The product with the values keeps its input if
+ * that is a separate tensor: a cast, or dropout's output with its mask. Forward, scaled scores and a cast of
+ * them coexist with P. Backward, the gradients of P and S coexist with P, after the product's input is
+ * freed. */
 hp_eager_scores hp_eager_scores_of(const hp_eager_store *s, int layer, const hp_box *out) {
     const hp_layer *l = &s->g->layer[layer];
     const hp_framework *f = s->f;

@@ -1,4 +1,4 @@
-/* sim_memory_fit.c - memory first: most candidates of a large image die here, and cheaply. */
+/* sim_memory_fit.c - memory first: most candidates for a large image fail here, cheaply. */
 #include "sim/memory/sim_memory_fit.h"
 #include "base/alloc.h"
 
@@ -23,7 +23,7 @@ hp_memory_limit hp_memory_limit_of(const hp_machine *m, int64_t user_limit, int 
     return l;
 }
 
-/* Up to three significant digits: what hp_format_bytes then prints is a limit that suffices. */
+/* Rounds up to three significant digits, so that the limit printed by hp_format_bytes suffices. */
 static double round_up_digits(double bytes) {
     const double step = pow(10, floor(log10(bytes)) - 2);
     return step > 1 ? ceil(bytes / step) * step : bytes;
@@ -55,7 +55,7 @@ static hp_placement placement_of(const hp_machine *m, const hp_memory_demand *d)
                           .seat = d->seat};
 }
 
-/* Every rank on the device that it gets; false: why names the one that lacks most. */
+/* Checks every rank on its device. If false, `why` names the one that lacks most. */
 static bool ranks_fit(const hp_memory_limit *limit, const hp_machine *m, const hp_memory_demand *d,
                       hp_reject *why) {
     const hp_placement at = placement_of(m, d);

@@ -1,5 +1,5 @@
-/* sim_memory_infer.c - what an eager framework needs for inference: counts tensors task by task, with the operations that a
- * plan has fused. */
+/* sim_memory_infer.c - memory of an eager framework for inference: counts tensors task by task, including the
+ * operations that a plan has fused. */
 #include "sim/memory/eager.h"
 
 #include "networks/graph/layer.h"
@@ -33,21 +33,21 @@ static bool ends(const infer *w, int buffer, int task) {
     return buffer >= 0 && w->r->buffer[buffer].last <= task;
 }
 
-/* Operations after a layer's own that a deployed graph has put into it. */
+/* Number of operations fused into a layer after its own in a deployed graph. */
 static int fused(const infer *w, const hp_layer *l) {
     if (w->store.f->kernels.fuses) return 0;
     const bool adds = hp_layer_is_matrix(l) && hp_layer_adds(l);
     return (l->n_norm > 0) + adds + (l->act && l->op != HP_ACT);
 }
 
-/* Each writes a tensor of its own, and what it read is let go after it: what the layer's own operation read first, but not
- * what is added at the end. An input that the plan overwrites stays until all is done. */
+/* Each operation writes a separate tensor and then frees its input, except the summand that is added at the
+ * end. An input that the plan overwrites stays until the end. */
 static void forward(infer *w, int task) {
     const hp_task *t = &w->r->task[task];
     const int y = w->r->operand[t->operand], x = hp_operand_buffer(w->g, w->r, t, HP_OPERAND_X, 0);
     const int64_t bytes = w->r->buffer[y].bytes;
     const hp_eager_scores s = hp_eager_scores_of(&w->store, t->layer, &w->r->buffer[y].box);
-    add(w, (int64_t)(s.kept + s.forward)); /* softmax; then its product with the values */
+    add(w, (int64_t)(s.kept + s.forward)); /* softmax, then its product with the values */
     w->now -= (int64_t)s.forward;
     add(w, bytes);
     w->now -= (int64_t)s.kept;

@@ -1,4 +1,4 @@
-/* place_traffic.c - who sends how much to whom, and exchanges of seats that keep it within nodes. */
+/* place_traffic.c - traffic between ranks, and exchanges of seats that keep it within nodes. */
 #include "sim/place/place_traffic.h"
 
 #include "base/arena.h"
@@ -13,7 +13,7 @@ static double bytes_of(const hp_task *t) {
     return (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
 }
 
-/* A member passes on as much as a ring of its steps does: twice the data for a sum, once for what only moves. */
+/* A member passes on as much as in a ring: twice the data for a sum, once for pure data movement. */
 static void add_collective(double *traffic, const hp_program *p, const hp_task *t, int group, int rank) {
     const int n = hp_group_size(p, group), replica = rank / p->n_role;
     const int member = hp_group_member(p, group, rank % p->n_role, replica);
@@ -53,7 +53,7 @@ typedef struct exchanger {
     const double *traffic;
     int n, per_node, nodes;
     int32_t *seat;
-    double *to_node; /* [place * nodes + node]: what a place exchanges with the places there */
+    double *to_node; /* [place * nodes + node]: bytes that a place exchanges with the places there */
 } exchanger;
 
 static int node_of(const exchanger *x, int place) {
@@ -67,7 +67,7 @@ static void sum_up(exchanger *x) {
             x->to_node[(int64_t)a * x->nodes + node_of(x, b)] += x->traffic[(int64_t)a * x->n + b];
 }
 
-/* Bytes that go between nodes no longer. What the two exchange with each other stays between them. */
+/* Bytes that no longer cross nodes. Traffic between the two exchanged places is unaffected. */
 static double gain_of(const exchanger *x, int a, int b) {
     const double *of_a = &x->to_node[(int64_t)a * x->nodes], *of_b = &x->to_node[(int64_t)b * x->nodes];
     const int at_a = node_of(x, a), at_b = node_of(x, b);
@@ -80,7 +80,7 @@ static bool are_alike(const hp_machine *m, int a, int b) {
            hp_machine_speed_at(m, a) <= hp_machine_speed_at(m, b);
 }
 
-/* False: none lowers the bytes by more than rounding. */
+/* Returns false if no exchange lowers the bytes by more than rounding. */
 static bool exchange_best(exchanger *x, const hp_machine *m, double least) {
     int best_a = -1, best_b = -1;
     double best = least;

@@ -1,10 +1,10 @@
-/* any_strips.c - the last resort where memory is short: strips of any number, until some fit. */
+/* any_strips.c - the last resort if memory is short: tries any number of strips until one fits. */
 #include "sim/search/search.h"
 
 #include <stdlib.h>
 
 enum {
-    BUDGET = 4000000, /* tasks lowered and placed in all: some ten seconds */
+    BUDGET = 4000000, /* limit on tasks lowered and placed in total: some ten seconds */
     MOST_TASKS = 1600000
 };
 
@@ -20,7 +20,7 @@ static int by_bytes(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Legal, and small enough as far as can be seen without lowering. */
+/* Lists legal choices that are small enough as far as can be told without lowering. */
 static hp_status list_choices(hp_eval *e, const hp_space *space, choice *choices, const hp_point *list, int n,
                               int *kept, hp_error *err) {
     const hp_eval_setup *setup = hp_eval_get(e);

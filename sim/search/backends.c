@@ -1,15 +1,15 @@
-/* backends.c - one kind of traffic after the other, each kept with the choice that gives the shorter step, then the
- * size of the gradients' buckets, and whether their holders share the update; before all that, who shares the tokens, and where the
- * ranks sit. */
+/* backends.c - refines one kind of traffic after another, keeping the choice with the shorter step; then the
+ * size of gradient buckets, and whether their holders share the update. Before that, it chooses which ranks
+ * share tokens, and where ranks sit. */
 #include "sim/search/search.h"
 
 #include "networks/graph/summands.h"
 #include "plan/lower/lower_placement.h"
 #include "sim/place/place_traffic.h"
 
-/* Less than the simulator can tell: what stood before then stays. */
+/* Below the simulator's accuracy, the earlier choice stays. */
 static const double GAIN = 0.01;
-/* Of the work's time that is measured: a choice may not win by what nobody has measured. */
+/* Fraction of the time that may be unmeasured: a choice must not win by unmeasured costs. */
 static const double UNMEASURED = 0.01;
 
 typedef struct refiner {
@@ -43,14 +43,15 @@ static hp_status consider_choice(const refiner *r, int traffic, hp_backend b, hp
     return consider(r, &other, err);
 }
 
-/* On processors collectives were measured algorithm by algorithm; of GPUs a library's choice, or the rule's, is all that
- * can be told apart. */
+/* On processors, collectives were measured per algorithm; on GPUs, only a library's choice, or the rule's,
+ * can be distinguished. */
 static hp_status consider_backend(const refiner *r, int traffic, hp_backend b, hp_error *err) {
     const hp_eval_setup *o = hp_eval_get(r->eval);
     const hp_backend own = hp_comm_backend(HP_COMM_AUTO, (hp_traffic)traffic, o->device, 1);
     const bool collective = hp_traffic_collective((hp_traffic)traffic);
-    if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* MPI's messages by another name */
-    /* where auto goes by the table, what stands alone fastest may hold up the step: its rule is a choice like others */
+    if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* the same as MPI's messages */
+    /* If auto follows the table, the algorithm that is fastest alone may delay the step, so its rule is one
+     * of the choices. */
     const bool by_table = collective && hp_eval_comm(r->eval)->n > 0;
     if (b != own || by_table) HP_TRY(consider_choice(r, traffic, b, HP_ALGORITHM_LIBRARY, err));
     if (!collective || !hp_backend_steps((int32_t)b) || !o->machine->device.is_cpu) return HP_OK;
@@ -72,7 +73,7 @@ static hp_status choose_backends(const refiner *r, hp_error *err) {
 
 /* --- buckets --- */
 
-/* From many small sums, which begin early, to one. */
+/* Tries bucket sizes from many small sums, which begin early, to a single one. */
 static hp_status choose_buckets(const refiner *r, hp_error *err) {
     static const int64_t SIZES[] = {1000000, 5000000, 100000000};
     const hp_eval_setup *o = hp_eval_get(r->eval);
@@ -89,7 +90,7 @@ static hp_status choose_buckets(const refiner *r, hp_error *err) {
 
 /* --- ZeRO --- */
 
-/* The optimiser on a part, for a sum in two halves. */
+/* Tries the optimiser on parts, with the sum in two halves. */
 static hp_status choose_parts(const refiner *r, hp_error *err) {
     hp_strategy other = r->best->strategy;
     if (hp_eval_get(r->eval)->mode != HP_MODE_TRAIN || other.zero || hp_strategy_ranks(&other) < 2)
@@ -100,8 +101,8 @@ static hp_status choose_parts(const refiner *r, hp_error *err) {
 
 /* --- tokens --- */
 
-/* Ranks that share the tokens (seq), in the place of some that share layers, samples, or rows of tiles. Each is simulated: of large
- * programs that takes too long. */
+/* Tries ranks that share tokens (seq) instead of some that share layers, samples, or rows of tiles. Each try
+ * is simulated, which takes too long for large programs. */
 static hp_status consider_sequence(const refiner *r, hp_strategy s, int seq, hp_error *err) {
     static const int32_t WAYS[] = {HP_SEQ_RING, HP_SEQ_A2A};
     s.seq = seq;
@@ -136,7 +137,7 @@ static hp_status choose_sequence(const refiner *r, hp_error *err) {
 
 /* --- places --- */
 
-/* Where ranks sit, once there is more than one node for them. */
+/* Chooses the ranks' places, if they span several nodes. */
 static hp_status choose_places(const refiner *r, hp_error *err) {
     static const int32_t KINDS[] = {HP_PLACE_CYCLIC, HP_PLACE_TILE};
     const hp_strategy asked = r->best->strategy;
@@ -148,9 +149,9 @@ static hp_status choose_places(const refiner *r, hp_error *err) {
     return HP_OK;
 }
 
-/* By what the ranks send each other, from where they sit. */
+/* Improves seats by the ranks' traffic, starting from the current seats. */
 static hp_status choose_seats(const refiner *r, hp_error *err) {
-    enum { MOST = 64 }; /* a list that can be read */
+    enum { MOST = 64 }; /* a list that is still readable */
     const hp_machine *m = hp_eval_get(r->eval)->machine;
     hp_strategy other = r->best->strategy;
     const int n = hp_strategy_ranks(&other), per_node = m->devices_per_node;

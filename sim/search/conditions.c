@@ -1,4 +1,4 @@
-/* conditions.c - the cost table goes into its own table of plan.db, the rest into one line of `meta`. */
+/* conditions.c - stores the cost table in its own table of plan.db, and the rest in one line of `meta`. */
 #include "sim/search/conditions.h"
 
 #include "costmodels/framework/framework.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* How the line is read; it is written in the same order. */
+/* The line's format for reading; writing uses the same order. */
 static const char format[] = "rules %d eager %d limit %lld jitter %lg straggler %d %lg unfolded %d as %31s";
 
 void hp_conditions_of_plan(const hp_plan *plan, hp_eval_setup *e) {
@@ -31,7 +31,7 @@ hp_status hp_conditions_write(hp_db *db, const hp_eval_setup *e, hp_error *err) 
 }
 
 static bool parse(const char *text, hp_eval_setup *e) {
-    char framework[32] = "hplan"; /* what older plans do not say */
+    char framework[32] = "hplan"; /* value that older plans imply */
     hp_error unknown;
     int rules = 0, eager = 0, unfolded = 0;
     long long limit = 0;

@@ -1,4 +1,4 @@
-/* cuts.c - the chains-on-chains problem of plan/strategy/cut.c with stages that differ in what a unit costs on them:
+/* cuts.c - the chains-on-chains problem of plan/strategy/cut.c with stages on which units cost differently:
  * dynamic programming over suffixes. */
 #include "sim/search/cuts.h"
 
@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* What units cost on devices of a class, and how much more on the slowest of these; memory: than of the first class. */
+/* Cost of units on devices of a class, and the factor for the slowest of these; memory: relative to the first
+ * class. */
 typedef struct ground {
     const hp_part_sums *on;
     double slower, tighter;
@@ -29,7 +30,7 @@ bool hp_cut_is_plain(const hp_strategy *s, const hp_machine *m) {
     return true;
 }
 
-/* Inference keeps its constants, and what is alive at once. */
+/* Inference keeps its constants and the live activations. */
 static double inference_bytes(const hp_part_sums *p, int first, int end) {
     double most = 0;
     for (int u = first; u < end; u++) most = fmax(most, p->peak[u]);
@@ -46,7 +47,7 @@ static double cost_on(const cutter *c, int stage, const ground *at, int first, i
            (c->held[stage] * (kept[end] - kept[first]) + 12 * (p->params[end] - p->params[first]));
 }
 
-/* Its slowest, or fullest, ranks decide. */
+/* The slowest, or fullest, ranks decide. */
 static double cost(const cutter *c, int stage, int first, int end) {
     double most = 0;
     for (int k = 0; k < c->grounds[stage]; k++)
@@ -54,8 +55,8 @@ static double cost(const cutter *c, int stage, int first, int end) {
     return most;
 }
 
-/* Where a stage that begins at `first` ends best; rest[end]: what the stages after it make of the units from
- * there, which may grow with `end` where each has to take one. A longer stage costs more. */
+/* Best end of a stage that begins at `first`. rest[end] is the cost of the later stages from there, which may
+ * grow with `end` if each must take a unit. A longer stage costs more. */
 static int best_end(const cutter *c, int stage, const double *rest, int first, int last_end) {
     double least = INFINITY;
     int best = first + 1;
@@ -69,7 +70,7 @@ static int best_end(const cutter *c, int stage, const double *rest, int first, i
     return best;
 }
 
-/* Cuts units first .. end-1 over stages from .. to-1: the most expensive as cheap as possible. */
+/* Cuts units first .. end-1 over stages from .. to-1, minimising the most expensive one. */
 static void balance(const cutter *c, int from, int to, int first, int end, int32_t *counts) {
     hp_arena *scratch = hp_arena_new();
     const int row = end + 1, n = to - from;

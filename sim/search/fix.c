@@ -1,5 +1,5 @@
-/* fix.c - rules propose until all are met (fix_roots.c), memory is looked for among variants (memory_variants.c),
- * and what comes out is estimated and evaluated, the fewest changes first. */
+/* fix.c - rules propose changes until all are met (fix_roots.c), memory is sought among variants
+ * (memory_variants.c), and the results are estimated and evaluated, fewest changes first. */
 #include "sim/search/fix.h"
 
 #include "base/units.h"
@@ -13,17 +13,19 @@
 
 enum {
     MOST_VARIANTS = 800,
-    HOPEFUL = 4,  /* what comes nearest is among so many */
-    TIMES = 2,    /* as many tasks are lowered in all as one program may have */
-    SMALLEST = 20 /* a program counts as this part of the largest at least */
+    HOPEFUL = 4,  /* number of variants among which the closest is sought */
+    TIMES = 2,    /* total lowered tasks, as a multiple of the limit for one program */
+    SMALLEST = 20 /* a program counts as at least this fraction of the largest */
 };
 
-/* Need over estimate, until one of the kind was lowered: what then probably does not fit is tried last of all. */
+/* Assumed ratio of need to estimate until one of the kind was lowered. Variants that probably do not fit are
+ * tried last. */
 static const double OPTIMISM = 0.9;
 
 enum { KINDS = 8 };
 
-/* Estimates are good to some percent on plain ranks, but for tiles, shared channels and stages each in its way. */
+/* Estimates are accurate to some percent on plain ranks; tiles, shared channels and stages each have an error
+ * of their own. */
 static int kind_of(const hp_strategy *s) {
     return (s->n_sp > 0) | (s->cp * s->tp * s->bp > 1) << 1 | (s->stages > 1) << 2;
 }
@@ -34,7 +36,7 @@ typedef struct variant {
     hp_question q;
     fix_world *world;
     state state;
-    int changes; /* one more where it takes more devices than were asked for */
+    int changes; /* plus one if it takes more devices than were asked for */
     bool large;
     double cost; /* device seconds per image */
     double likely_bytes, limit_bytes;
@@ -47,16 +49,16 @@ typedef struct fixer {
     hp_reject *why;
     bool works;               /* why->fix does */
     int64_t most_tasks, left; /* to be lowered */
-    bool skipped;             /* some were too large to be tried */
+    bool skipped;             /* some were too large to try */
     hp_question root[FIX_ROOTS];
     int n_root;
     variant *list;
     int n;
-    double ratio[KINDS]; /* the largest of need over estimate */
+    double ratio[KINDS]; /* largest ratio of need to estimate */
     int failed[KINDS];
-    const variant
-        *hopeful[HOPEFUL]; /* of those whose bound is too high, the ones with the smallest estimates */
-    double least_bytes;    /* the smallest need met, and whose */
+    /* variants whose bound is too high, those with the smallest estimates */
+    const variant *hopeful[HOPEFUL];
+    double least_bytes; /* smallest need found, and its strategy */
     char least[HP_FIX_TEXT], least_limit[sizeof((hp_reject *)0)->limit];
 } fixer;
 
@@ -106,7 +108,7 @@ static int64_t tasks_of(const fix_world *w, const hp_strategy *s) {
     return hp_space_tasks(&space, &p) * (shared > few ? shared / few : 1);
 }
 
-/* As it may be, listed. */
+/* Adds a possible variant to the list. */
 static void add_variant(fixer *f, const hp_question *q) {
     char change[HP_FIX_TEXT - 32];
     hp_reject why;
@@ -119,7 +121,7 @@ static void add_variant(fixer *f, const hp_question *q) {
     f->list[f->n++] = v;
 }
 
-/* Of the legal questions, in this precision: on the same ranks, or on others. */
+/* Adds variants of the legal questions in this precision: on the same ranks, or on others. */
 static void add_variants(fixer *f, int32_t prec, bool other_ranks) {
     hp_strategy *s = HP_NEW(f->arena, hp_strategy, MOST_VARIANTS);
     for (int i = 0; i < f->n_root; i++) {
@@ -139,7 +141,7 @@ static void add_variants(fixer *f, int32_t prec, bool other_ranks) {
 
 /* --- evaluation --- */
 
-/* Sorted in among the hopeful. */
+/* Inserts it in order among the hopeful ones. */
 static void note_hopeful(fixer *f, const variant *v) {
     for (int i = 0; i < HOPEFUL; i++) {
         const variant *other = f->hopeful[i];
@@ -150,7 +152,7 @@ static void note_hopeful(fixer *f, const variant *v) {
     }
 }
 
-/* What cannot fit by its bound is done. */
+/* A variant whose bound does not fit is finished. */
 static hp_status estimate(fixer *f, variant *v, hp_error *err) {
     hp_estimate out;
     HP_TRY(hp_eval_estimate(v->world->eval, &v->q.s, &out, err));
@@ -170,7 +172,7 @@ static void note_need(fixer *f, const hp_question *q, const hp_evaluation *got) 
     snprintf(f->least_limit, sizeof f->least_limit, "%s", got->reject.limit);
 }
 
-/* With buffers placed, which need more than what is alive at once. */
+/* Evaluates with placed buffers, which need more than the live bytes. */
 static hp_status place(fixer *f, const hp_question *q, hp_evaluation *got, hp_error *err) {
     hp_arena *scratch = hp_arena_new();
     const hp_status status =
@@ -204,7 +206,7 @@ static bool is_doubtful(const fixer *f, const variant *v) {
     return v->likely_bytes * f->ratio[kind_of(&v->q.s)] > v->limit_bytes;
 }
 
-/* The fewest changes first; of those, kinds that have failed less often, then the cheapest. */
+/* Order: fewest changes first; then kinds that failed less often; then the cheapest. */
 static bool comes_before(const fixer *f, const variant *x, const variant *y) {
     const int x_failed = f->failed[kind_of(&x->q.s)], y_failed = f->failed[kind_of(&y->q.s)];
     if (x->changes != y->changes) return x->changes < y->changes;
@@ -222,7 +224,7 @@ static variant *next_variant(fixer *f, int most_changes, bool doubtful) {
     return next;
 }
 
-/* The fewest changes of what is listed; INT_MAX: nothing is. */
+/* The fewest changes among the listed variants; INT_MAX: none. */
 static int next_changes(const fixer *f) {
     int fewest = INT_MAX;
     for (int i = 0; i < f->n; i++)
@@ -230,7 +232,7 @@ static int next_changes(const fixer *f) {
     return fewest;
 }
 
-/* Estimates with more changes are made when those with fewer have failed. */
+/* Variants with more changes are estimated only after those with fewer have failed. */
 static hp_status try_listed(fixer *f, hp_error *err) {
     for (int changes; !f->works && (changes = next_changes(f)) < INT_MAX;) {
         for (variant *v = f->list; v < f->list + f->n; v++)
@@ -245,7 +247,7 @@ static hp_status try_doubtful(fixer *f, hp_error *err) {
     return HP_OK;
 }
 
-/* Half the bytes, and other numbers: after all that leaves them as they are. */
+/* Tries half the bytes, with other numbers, after all variants that keep the numbers unchanged. */
 static hp_status try_half(fixer *f, hp_error *err) {
     const int32_t prec = f->asked->s.prec;
     if (f->works || (prec != HP_PREC_FP32 && prec != HP_PREC_TF32)) return HP_OK;
@@ -267,7 +269,7 @@ static hp_status try_all(fixer *f, hp_error *err) {
 
 /* --- where nothing helps --- */
 
-/* With its buffers placed the strategy itself needs more than the bound that refused it. */
+/* With its buffers placed, the strategy itself needs more than the bound that rejected it. */
 static hp_status exact_need(fixer *f, hp_error *err) {
     const fix_world *w = fix_world_of(f->worlds, f->asked);
     hp_evaluation got;

@@ -1,12 +1,12 @@
-/* fix_roots.c - from a question that some rule refuses to questions that none does: what rules propose is followed,
- * and beside it what else would meet those about devices, batches and channels. */
+/* fix_roots.c - turns a question that some rule rejects into legal ones: follows the rules' proposals and, in
+ * addition, other changes that would meet rules on devices, batches and channels. */
 #include "sim/search/fix_worlds.h"
 
 #include <string.h>
 
 enum {
-    MOST_STEPS = 12,  /* proposals one after the other */
-    MOST_VISITS = 100 /* questions asked of the rules */
+    MOST_STEPS = 12,  /* longest chain of proposals */
+    MOST_VISITS = 100 /* limit on questions checked against the rules */
 };
 
 typedef struct finder {
@@ -17,7 +17,7 @@ typedef struct finder {
 
 static void legalise(finder *f, const hp_question *q, int steps);
 
-/* Of a text, or of nothing that changes the question. */
+/* Follows a proposed change; ignores texts that do not parse or change nothing. */
 static void follow(finder *f, const hp_question *q, const char *change, int steps) {
     const hp_machine *m = f->worlds->setup.machine;
     hp_question next = *q;
@@ -40,7 +40,7 @@ static void follow_proposals(finder *f, const hp_question *q, const hp_reject *w
     }
 }
 
-/* Fewer replicas, or ranks of a replica, than there are too many of. */
+/* Tries fewer replicas, or fewer ranks per replica, if there are too many. */
 static void follow_fewer(finder *f, const hp_question *q, int steps) {
     static const char *const one[] = {"ldp=1", "cp=1", "bp=1", "sp=1x1,tail=own,ldp=1",
                                       "stages=1,chunks=1,cut=balanced"};
@@ -62,7 +62,7 @@ static void follow_fewer(finder *f, const hp_question *q, int steps) {
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) follow(f, q, one[i], steps);
 }
 
-/* Degrees that divide the batch. */
+/* Tries degrees that divide the batch. */
 static void follow_divisors(finder *f, const hp_question *q, int steps) {
     static const struct {
         const char *key;
@@ -107,7 +107,7 @@ static void legalise(finder *f, const hp_question *q, int steps) {
         if (others[i].code == why.code) others[i].follow(f, q, steps);
 }
 
-/* As many replicas and nothing else, where the rules lead nowhere nearer. */
+/* Tries replicas alone if the rules lead to nothing closer. */
 static void add_plain(finder *f) {
     hp_question plain = *f->worlds->asked;
     const int most = fix_most_devices(f->worlds->setup.machine, &plain),

@@ -1,4 +1,4 @@
-/* fix_worlds.c - one set-up per batch, device, precision, mode and image that a fix looks at. */
+/* fix_worlds.c - one set-up per batch, device, precision, mode and image that a fix examines. */
 #include "sim/search/fix_worlds.h"
 
 enum { MOST_WORLDS = 16 };
@@ -17,7 +17,7 @@ static bool same(const hp_question *a, const hp_question *b) {
            a->s.prec == b->s.prec && a->device == b->device && hp_question_batch(a) == hp_question_batch(b);
 }
 
-/* The network anew, from what the plan says of it. */
+/* Builds the network again from the plan's description. */
 static const hp_graph *graph_of(fix_worlds *w, const hp_question *q) {
     const hp_plan *asked = w->setup.plan;
     hp_graph *g = NULL;
@@ -58,7 +58,7 @@ fix_world *fix_world_of(fix_worlds *w, const hp_question *q) {
     return one->eval ? one : NULL;
 }
 
-/* Cores may be shared, GPUs are as many as there are; 0: any number. */
+/* Cores may be shared; GPUs are limited to the existing ones. 0: any number. */
 int fix_most_devices(const hp_machine *m, const hp_question *q) {
     const int there = m->device.is_cpu ? 0 : hp_machine_devices(m);
     return !q->n_devices || (there && there < q->n_devices) ? there : q->n_devices;

@@ -1,4 +1,5 @@
-/* found.c - the best in order, the best of each family, what stayed open; then all their figures. */
+/* found.c - the best candidates in order, the best of each family, and open ones; finally, all their
+ * figures. */
 #include "sim/search/found.h"
 
 #include "sim/search/fix.h"
@@ -30,7 +31,7 @@ double found_value(const hp_evaluation *e, hp_sort sort) {
     return e->figures.step_s;
 }
 
-/* Equal ones stay in the order they came. */
+/* Equal ones keep their order of arrival. */
 static void keep(found *f, const hp_evaluation *e) {
     hp_search_result *r = f->r;
     const double value = found_value(e, f->o->sort);
@@ -132,7 +133,7 @@ static void set_rejected(hp_rejected *r, const hp_tally_row *row) {
     memcpy(r->fix, row->why.fix, sizeof r->fix);
 }
 
-/* No change of the example helps, but a strategy of the search fits. */
+/* No change to the example helps, but a strategy of the search fits. */
 static void name_another(const found *f, hp_reject *why) {
     char bytes[32];
     if (f->r->n == 0 || strncmp(why->fix, HP_FIX_NONE, sizeof HP_FIX_NONE - 1) != 0) return;
@@ -141,7 +142,7 @@ static void name_another(const found *f, hp_reject *why) {
              hp_format_bytes((double)best->figures.memory_bytes, bytes));
 }
 
-/* The example gets a fix that was tried. */
+/* Gives the example a fix that was tried. */
 static hp_status explain(found *f, hp_tally_row *row, hp_rejected *r, hp_error *err) {
     if (hp_search_stopped(f->o)) {
         snprintf(row->why.fix, sizeof row->why.fix, "not looked for: the search was stopped");
@@ -155,7 +156,7 @@ static hp_status explain(found *f, hp_tally_row *row, hp_rejected *r, hp_error *
     return HP_OK;
 }
 
-/* Data parallelism alone, where the devices can be used so. */
+/* Adds plain data parallelism, if the devices allow it. */
 static hp_status add_plain(found *f, hp_error *err) {
     hp_tally_row row = {.count = 1};
     hp_evaluation e;
@@ -176,7 +177,7 @@ static bool is_best_of_family(const found *f, const hp_evaluation *e) {
     return hp_strategy_equal(&f->best_of[hp_family_of(&e->strategy)].strategy, &e->strategy);
 }
 
-/* Three simulations of a large program take long, for one that is like another. */
+/* Three simulations of a large program take too long if it resembles another one. */
 static void drop_large(found *f) {
     int n = 0;
     for (int i = 0; i < f->r->n; i++) {
@@ -188,7 +189,8 @@ static void drop_large(found *f) {
     f->r->n = n;
 }
 
-/* Of a large program, as if memory were never reused: that is seen in a third of the time. */
+/* Chooses back ends. For a large program, it assumes that memory is never reused, which takes a third of the
+ * time. */
 static hp_status choose_backends(found *f, hp_evaluation *e, hp_error *err) {
     hp_evaluation quick;
     if (e->tasks <= HP_LARGE_TASKS) return hp_search_backends(eval_of(f), f->arena, HP_EVAL_PLACED, e, err);
@@ -200,7 +202,7 @@ static hp_status choose_backends(found *f, hp_evaluation *e, hp_error *err) {
     return HP_OK;
 }
 
-/* All figures of those that are listed; of number 1 and of small programs, with the back ends that suit them. */
+/* Computes all figures of the listed candidates. Chooses back ends for number 1 and for small programs. */
 static hp_status complete(found *f, hp_error *err) {
     hp_search_result *r = f->r;
     int n = 0;
@@ -234,7 +236,7 @@ static void list_absent(found *f) {
     }
 }
 
-/* Of those that may still beat the best. */
+/* Lists open points that may still beat the best. */
 static hp_status list_open(found *f, hp_error *err) {
     hp_search_result *r = f->r;
     const double best = r->n ? found_value(&r->best[0], f->o->sort) : INFINITY;

@@ -1,5 +1,5 @@
-/* live.h - the activations that inference holds at once on one part of a stage, from the graph alone: what no
- * program of such stages can do without. */
+/* live.h - activations that inference holds at once on one part of a stage, derived from the graph alone: a
+ * lower bound for any program of such stages. */
 #ifndef HP_LIVE_H
 #define HP_LIVE_H
 
@@ -9,13 +9,14 @@
 typedef struct hp_live_part {
     const hp_layout *layout;
     int part;
-    int64_t samples; /* of the micro-batch, before it is sliced */
-    hp_dtype real;   /* what the program computes in */
+    int64_t samples; /* samples of the micro-batch before slicing */
+    hp_dtype real;   /* type in which the program computes */
 } hp_live_part;
 
-/* Per unit (n_unit entries each), the most bytes alive while one of its layers runs: `peak` over all of its
- * layers; `whole` over those that no strip goes through, the first that reads all rows and all after it;
- * 0: none. Only what the part owns and will read counts, and in-place work as often as it could be. */
+/* Per unit (n_unit entries each), the most live bytes while one of its layers runs. `peak`: over all its
+ * layers; `whole`: over those that no strip passes through, which are the first layer that reads all rows and
+ * all later ones; 0: none. Counts only what the part owns and will still read, and assumes work in place
+ * wherever possible. */
 void hp_live_peaks(const hp_graph *g, const hp_live_part *p, double *peak, double *whole);
 
 #endif

@@ -1,4 +1,4 @@
-/* mix_cost.c - the same strategy on other devices, and another cut on the same. */
+/* mix_cost.c - evaluates the same strategy on other devices, and another cut on the same ones. */
 #include "sim/search/mix_cost.h"
 #include "sim/search/search.h"
 
@@ -17,7 +17,7 @@ static hp_status seconds_of(hp_arena *arena, const hp_eval_setup *setup, const h
     return HP_OK;
 }
 
-/* A cut that is left open is made for the machine. */
+/* An open cut is chosen for the machine. */
 static void open_cut(hp_strategy *s) {
     s->n_cut = 0;
     memset(s->cut, 0, sizeof s->cut);
@@ -40,7 +40,7 @@ static hp_status on_each_class(hp_arena *arena, const hp_eval_setup *setup, cons
     return HP_OK;
 }
 
-/* The cut for devices that are all like the first. */
+/* Uses the cut for devices that are all like the first. */
 static hp_status with_even_cut(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,
                                hp_mix_cost *out, hp_error *err) {
     const hp_machine alike = hp_machine_of_class(setup->machine, 0);
@@ -87,7 +87,7 @@ hp_status hp_mix_cost_of(hp_arena *arena, const hp_eval_setup *setup, const hp_s
     return s->stages > 1 ? with_even_cut(arena, setup, s, out, err) : HP_OK;
 }
 
-/* The cut alone of a strategy's text. */
+/* Copies only the cut from a strategy's text. */
 static void add_cut(hp_text to, const char *strategy) {
     const char *cut = strstr(strategy, "cut=");
     if (cut) hp_text_add(to, " (%.*s)", (int)strcspn(cut, ","), cut);

@@ -1,4 +1,5 @@
-/* predict.c - build, evaluate, simulate once more with spans, store. A program is lowered once: large ones take seconds. */
+/* predict.c - builds, evaluates, simulates again with spans, and stores. Lowers a program only once, because
+ * large ones take seconds. */
 #include "sim/search/predict.h"
 
 #include "sim/search/conditions.h"
@@ -69,7 +70,7 @@ static hp_status write_rank(hp_db *db, int64_t run, const hp_plan *plan, const h
     return status;
 }
 
-/* The step that was predicted: the trace is one draw of its jitter, which takes nearly that. */
+/* Writes the predicted step. The trace is the draw of its jitter that takes nearly as long. */
 static hp_status write_step(hp_db *db, int64_t run, const hp_plan *plan, hp_error *err) {
     const hp_sample step = {.name = HP_COUNTER_STEP, .value = plan->step_s};
     return hp_trace_samples(db, run, 0, &step, 1, err);

@@ -1,4 +1,4 @@
-/* rank.c - the one ranking of candidates. */
+/* rank.c - the common ranking of candidates. */
 #include "sim/search/found.h"
 
 #include <stdlib.h>
@@ -14,12 +14,12 @@ static int ranked_compare(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Candidates of several batches are compared by images, not by seconds. */
+/* Candidates with different batches are compared by images, not by seconds. */
 static double rank_value(const hp_evaluation *e, hp_sort sort) {
     return sort == HP_SORT_IMAGES ? -e->figures.images_per_s : found_value(e, sort);
 }
 
-/* Per sample: batches may differ. */
+/* Prediction per sample, because batches may differ. */
 static hp_predicted predicted(const hp_evaluation *e) {
     const double batch = e->figures.batch > 0 ? (double)e->figures.batch : 1;
     return (hp_predicted){e->figures.step_s / batch, e->uncertainty, &e->exposure};

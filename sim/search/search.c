@@ -1,6 +1,6 @@
-/* search.c - every point of the space is looked at (search_points.c); lowering and simulating, a millisecond to a second, is
- * for the promising: best first, with lower bounds to stop at (as in branch and bound; Calculon, Isaev et al. 2023,
- * evaluates all). */
+/* search.c - looks at every point of the space (search_points.c). Lowering and simulating takes a millisecond
+ * to a second and is reserved for promising points: best first, with lower bounds to stop at (as in branch
+ * and bound; Calculon, Isaev et al. 2023, evaluates all). */
 #include "sim/search/search.h"
 
 #include "base/parallel.h"
@@ -9,20 +9,20 @@
 #include <stdlib.h>
 
 enum {
-    /* Tasks of the large programs that are simulated: some seconds. Small ones are cheap to rule out: as many of them
-     * as a space of 5,000 strategies has. */
+    /* Tasks of large programs that are simulated: some seconds. Small programs are cheap to rule out: they
+     * get as many tasks as a space of 5,000 strategies has. */
     LARGE_BUDGET = 800000,
     SMALL_BUDGET = 32000000,
-    LARGEST = 1000000, /* tasks of one program: about 1.5 GB while it is evaluated */
-    PATIENCE = 2,      /* times the budget, as long as nothing fits */
-    WAVE = 4           /* points evaluated before what they found is compared */
+    LARGEST = 1000000, /* tasks of one program: about 1.5 GB during evaluation */
+    PATIENCE = 2,      /* times the budget, while nothing fits */
+    WAVE = 4           /* points evaluated before their results are compared */
 };
 
 /* One point of a wave, evaluated on some thread. */
 typedef struct trial {
     hp_scored_point at;
     hp_evaluation e;
-    int64_t tasks; /* lowered for it, with its first cut too if that was too large */
+    int64_t tasks; /* tasks lowered for it, including a first cut that was too large */
     hp_status status;
     hp_error err;
 } trial;
@@ -31,10 +31,10 @@ typedef struct wave {
     found *f;
     trial trial[WAVE];
     int n;
-    int64_t tasks; /* of its large programs */
+    int64_t tasks; /* tasks of its large programs */
 } wave;
 
-/* Can a candidate with this lower bound still be wanted? Simulating a large program is worth it for the best alone. */
+/* Is a candidate with this lower bound useless? Large programs are simulated only to find the best one. */
 static bool hopeless(const found *f, const hp_scored_point *p, bool large) {
     if (f->r->n == 0 || (!large && f->r->n < f->o->top)) return false;
     const hp_evaluation *limit = &f->r->best[large ? 0 : f->r->n - 1];
@@ -45,7 +45,7 @@ static bool may_cut_otherwise(const hp_point *p) {
     return p->stages * p->chunks > 1 && p->cut == HP_CUT_TIME;
 }
 
-/* Placing the buffers of a large program costs more than simulating it: only where it may be the best. */
+/* Placing the buffers of a large program costs more than simulating it, so only a possible best gets it. */
 static hp_status try_point(const found *f, hp_search_worker *w, const hp_point *p, bool large,
                            hp_evaluation *e, hp_error *err) {
     const hp_strategy s = hp_points_strategy(w->eval, p);
@@ -78,7 +78,7 @@ static void add_trial(wave *w, const hp_scored_point *p, int64_t tasks) {
     w->tasks += tasks;
 }
 
-/* Two large programs may be in memory at once. */
+/* At most two large programs are in memory at once. */
 static bool is_full(const wave *w) {
     return w->n == WAVE || w->tasks > LARGEST / 2;
 }
@@ -101,7 +101,7 @@ static hp_status run_wave(wave *w, int64_t spent[2], hp_error *err) {
 }
 
 typedef struct budget {
-    int64_t tasks[2]; /* for small programs, for large ones: one costs as much as many small ones */
+    int64_t tasks[2]; /* for small and for large programs; a large one costs as much as many small ones */
     int64_t spent[2];
 } budget;
 
@@ -110,7 +110,8 @@ static budget budget_of(const hp_search_options *o) {
     return o->budget ? (budget){.tasks = {half, half}} : (budget){.tasks = {SMALL_BUDGET, LARGE_BUDGET}};
 }
 
-/* The points in their order; what the budget does not allow is moved to the front of the list, *n_later of them. */
+/* Evaluates the points in their order. Points beyond the budget move to the front of the list, *n_later of
+ * them. */
 static hp_status evaluate_points(found *f, hp_points *points, budget *b, int *n_later, hp_error *err) {
     wave w = {.f = f};
     *n_later = 0;
@@ -137,8 +138,8 @@ static int by_memory(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The budget is spent. As long as nothing fits, those that need least go on being tried, up to several times the
- * budget; the others stay open. */
+/* The budget is spent. While nothing fits, points with the smallest need are still tried, up to several times
+ * the budget; the others stay open. */
 static hp_status evaluate_later(found *f, hp_points *points, budget *b, int n, hp_error *err) {
     wave w = {.f = f};
     const int64_t most = (b->tasks[0] + b->tasks[1]) * PATIENCE;

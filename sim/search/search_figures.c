@@ -7,14 +7,14 @@
 #include <math.h>
 
 enum {
-    MOST_DRAWS = 16,      /* of which half mirror the others */
-    LEAST_DRAWS = 4,      /* of large programs */
-    DRAWN_TASKS = 200000, /* of all draws of one program: a tenth of a second */
-    UNFOLDED_RANKS = 16   /* of more, alike ones are simulated as one, the last of them */
+    MOST_DRAWS = 16,      /* half of them mirror the others */
+    LEAST_DRAWS = 4,      /* for large programs */
+    DRAWN_TASKS = 200000, /* tasks over all draws of one program: a tenth of a second */
+    UNFOLDED_RANKS = 16   /* with more ranks, equal ones are folded into the last of them */
 };
 
-/* A tick of Linux at 250 Hz, what most distributions configure: processes of one priority change places at ticks
- * (EEVDF: Zijlstra 2023). A process that yields beside one that computes gets its core every 4 ms. */
+/* A tick of Linux at 250 Hz, the default of most distributions: processes of equal priority switch at ticks
+ * (EEVDF: Zijlstra 2023). A process that yields beside a computing one gets its core every 4 ms. */
 static const double SLICE_S = 4e-3;
 
 hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
@@ -24,7 +24,7 @@ hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
     return (hp_jitter_process){row->y[HP_JITTER_CV], row->y[HP_JITTER_TAU], row->y[HP_JITTER_TASK]};
 }
 
-/* More ranks than cores: each has its own way to a core. */
+/* With more ranks than cores, each rank gets to a core in its own way. */
 static bool is_crowded(const hp_eval_setup *o, const hp_program *p) {
     return o->machine->share_cpu &&
            hp_program_ranks(p) > (int64_t)o->machine->nodes * o->machine->cores_per_node;
@@ -48,11 +48,11 @@ hp_sim_options hp_figures_drawn(const hp_eval_setup *o, const hp_program *p, hp_
 
 /* --- draws --- */
 
-/* What the draws of a step were, together. */
+/* The accumulated draws of a step. */
 typedef struct drawn {
     int n;
     double step_s[MOST_DRAWS];
-    hp_sim_result sum; /* of the fractions; weights of all draws are the same */
+    hp_sim_result sum; /* sum of the fractions; all draws have equal weight */
 } drawn;
 
 static void add_result(drawn *d, const hp_sim_result *r) {
@@ -112,14 +112,15 @@ static int draws_wanted(const hp_eval_setup *o, const hp_program *p, int64_t tas
 
 /* --- figures --- */
 
-/* The median of what is nearly log-normal. */
+/* The median of nearly log-normal values. */
 static double median_of(const drawn *d) {
     double sum = 0;
     for (int i = 0; i < d->n; i++) sum += log(d->step_s[i] / d->step_s[0]);
     return d->step_s[0] * exp(sum / d->n);
 }
 
-/* The variance of a step; what is left of it in the mean, which pairs tell (their errors cancel within them). */
+/* The variance of a step, and the remaining variance of the mean, estimated from pairs (their errors cancel
+ * within a pair). */
 static double variance_of(const drawn *d, double median_s, double *of_mean) {
     double steps = 0, pairs = 0;
     *of_mean = 0;
@@ -172,7 +173,7 @@ static int busiest_role(const hp_eval_setup *o, const hp_program *p, const hp_si
     return busiest;
 }
 
-/* Without jitter, which is of a machine that others use. */
+/* Without jitter, which belongs to a machine shared with others. */
 static hp_status set_quiet(const hp_eval_setup *o, const hp_sim_costs *costs, const hp_program *p,
                            hp_candidate *c, hp_error *err) {
     const hp_sim_options s = hp_figures_options(o, p);

@@ -45,12 +45,12 @@ hp_parts *hp_parts_new(hp_arena *arena, const hp_graph *g, hp_cost_cache *cache,
     return p;
 }
 
-/* One layout and micro-batch size, being filled; per unit first, summed up at the end. */
+/* Sums being filled for one layout and micro-batch size: first per unit, summed up at the end. */
 typedef struct filler {
     hp_parts *p;
     hp_part_sums *s;
     int part, least;               /* the part that stands for all, and the one that owns least */
-    bool *kept, *eager, *gathered; /* per tensor: counted already; eager: as 16 and as 32 bits */
+    bool *kept, *eager, *gathered; /* per tensor: already counted; eager: in 16 and in 32 bits */
 } filler;
 
 static hp_box own(const filler *f, int tensor) {
@@ -76,7 +76,7 @@ static double seconds(const filler *f, int layer, hp_task_op op, const hp_box *o
     return case_seconds(f, &c, &share);
 }
 
-/* Adds a task's time to a sum, and what the device is busy of it. */
+/* Adds a task's time to a sum, and the time in which it keeps the device busy. */
 static void add_task(const filler *f, int layer, hp_task_op op, const hp_box *out, double *sum) {
     const hp_work_case c = hp_work_case_at(f->p->g, layer, op, out);
     const int unit = f->p->g->layer[layer].unit;
@@ -86,7 +86,8 @@ static void add_task(const filler *f, int layer, hp_task_op op, const hp_box *ou
     f->s->busy[unit] += share * s;
 }
 
-/* Then it has no gradient to pass on; those of its parameters may come along with it. */
+/* Does the layer read only the image? Then it passes on no gradient, but may still compute those of its
+ * parameters. */
 static bool reads_image_alone(const filler *f, const hp_layer *l) {
     return l->n_in == 1 && f->p->g->tensor[l->in[0]].producer == 0 && !hp_layer_gradients_along(l);
 }
@@ -117,7 +118,7 @@ static bool same_lengths(const hp_box *a, const hp_box *b) {
     return true;
 }
 
-/* The part that owns least takes as long where all own as much. Returns what the layer takes forward. */
+/* If all parts own equally much, the smallest one takes as long. Returns the layer's forward time. */
 static double add_times(const filler *f, int layer) {
     const hp_layer *l = &f->p->g->layer[layer];
     const hp_box most = own(f, l->out),
@@ -140,7 +141,8 @@ static void keep_once(const filler *f, bool *counted, double *bytes, int tensor,
     bytes[unit] += own_bytes(f, tensor);
 }
 
-/* Of a parameter: of layers that tensor-parallel ranks share the part's own. Channel slices are counted elsewhere. */
+/* Elements of a parameter on this part; the part's own if tensor-parallel ranks split the layer. Channel
+ * slices are counted elsewhere. */
 static double elements_here(const filler *f, const hp_layer *l, int i) {
     const hp_box out = own(f, l->out);
     if (f->s->layout.tp == 1 || f->p->g->tensor[l->out].tp_unit == 0)
@@ -149,7 +151,7 @@ static double elements_here(const filler *f, const hp_layer *l, int i) {
 }
 
 static void keep_eager(const filler *f, int tensor, int width, int unit) {
-    const int seen = width > hp_dtype_bytes(HP_F16); /* a cast is another tensor */
+    const int seen = width > hp_dtype_bytes(HP_F16); /* a cast is a separate tensor */
     if (f->eager[2 * tensor + seen]) return;
     f->eager[2 * tensor + seen] = true;
     const hp_box b = own(f, tensor);
@@ -195,13 +197,13 @@ static hp_wire wire_of(const filler *f, hp_traffic traffic, int32_t choice) {
                                           : hp_wire_of(m, kind, (int32_t)own);
 }
 
-/* At most; more ranks than devices share them. */
+/* Upper bound of the parts on a node; ranks beyond the number of devices share them. */
 static int parts_on_a_node(const filler *f, int parts) {
     const hp_machine *m = hp_costs_machine(f->p->cache);
     return parts < m->devices_per_node || parts > hp_machine_devices(m) ? parts : m->devices_per_node;
 }
 
-/* The layer goes on when the sums of all parts are there; on as few nodes as possible. */
+/* The layer continues once the sums of all parts have arrived, on as few nodes as possible. */
 static void add_norm_wait(const filler *f, int layer) {
     const hp_layout *l = &f->s->layout;
     const int parts = l->rows * l->cols * l->slices, unit = f->p->g->layer[layer].unit;
@@ -223,8 +225,8 @@ static void add_norm_wait(const filler *f, int layer) {
     f->s->norm_waits[unit] += 2 * cost.seconds;
 }
 
-/* The last part wants more than a halo of what all others have: what comes from other nodes comes in through the
- * NICs of its own, or on one node over its device's link, one after another. */
+/* The last part needs more than a halo from all others. Data from other nodes arrives through the NICs of its
+ * own, or on one node over its device's link, one message after another. */
 static void add_gather_wait(const filler *f, int layer) {
     const hp_graph *g = f->p->g;
     const hp_layer *l = &g->layer[layer];
@@ -244,8 +246,8 @@ static void add_gather_wait(const filler *f, int layer) {
     f->s->gather_waits[l->unit] += cost.seconds / ways;
 }
 
-/* What a layer reads beyond a halo of what the part has comes in messages, is put together, and kept where the weights' gradients
- * read it: once, whatever else reads it. */
+/* A layer's input beyond a halo arrives in messages, is assembled, and is kept if the weights' gradients read
+ * it: once, however many layers read it. */
 static void add_gathered(const filler *f, int layer) {
     const hp_graph *g = f->p->g;
     const hp_layer *l = &g->layer[layer];
@@ -261,7 +263,8 @@ static void add_gathered(const filler *f, int layer) {
     f->s->extended_bytes[l->unit] += missing;
 }
 
-/* A deployed layer's constants are there once, whatever its boxes are; weights that are trained, packed for each direction. */
+/* A deployed layer's constants exist once, whatever its boxes; trained weights are packed for each
+ * direction. */
 static void add_packs(const filler *f, int layer) {
     const hp_graph *g = f->p->g;
     const hp_device_memory *m = f->p->memory;
@@ -278,7 +281,7 @@ static void add_packs(const filler *f, int layer) {
         f->s->packs[unit] += (double)m->pack(g, layer, back, &shape, f->p->dtype);
 }
 
-/* The part in the middle has neighbours on all sides, if any part has. */
+/* The middle part has neighbours on all sides, if any part has. */
 static int middle_part(const hp_layout *l) {
     return (l->rows / 2 * l->cols + l->cols / 2) * hp_layout_per_tile(l);
 }
@@ -306,7 +309,7 @@ static void add_halo(const filler *f, int layer, double forward_s) {
         (by_rows + by_cols) / own_pixels * forward_s * (f->p->mode == HP_MODE_TRAIN ? 3 : 1);
 }
 
-/* A tensor enters every unit after its producer's up to the last one that reads it. */
+/* A tensor enters every unit after its producer's, up to the last one that reads it. */
 static void add_entering(const filler *f, int tensor) {
     const hp_graph *g = f->p->g;
     const int last = f->p->last_use[tensor], from = g->layer[g->tensor[tensor].producer].unit;
@@ -316,7 +319,7 @@ static void add_entering(const filler *f, int tensor) {
     if (g->layer[last].unit > from) f->s->fresh[from + 1] += bytes;
 }
 
-/* The gradients of a unit's layers that read the same tensor are added up. */
+/* Gradients of a unit's layers that read the same tensor are summed. */
 static void add_sums(const filler *f, int tensor) {
     const hp_graph *g = f->p->g;
     const int last = f->p->last_use[tensor], producer = g->tensor[tensor].producer;
@@ -353,7 +356,7 @@ static void sum_up(double *v, int n) {
     }
 }
 
-/* Of those that share a tile, the first, or the last, which owns no less. */
+/* The first or the last of the parts that share a tile; it owns as much as any. */
 static int extreme_part(const hp_layout *l, int (*extreme)(const hp_proportions *w, int parts)) {
     const int slice = extreme(&l->by[HP_AXIS_N], l->slices), row = extreme(&l->by[HP_AXIS_H], l->rows),
               col = extreme(&l->by[HP_AXIS_W], l->cols);

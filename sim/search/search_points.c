@@ -1,4 +1,5 @@
-/* search_points.c - every point of the space is looked at without lowering it, a microsecond each (estimate.c). */
+/* search_points.c - looks at every point of the space without lowering it, a microsecond each
+ * (estimate.c). */
 #include "sim/search/search_points.h"
 
 #include "base/parallel.h"
@@ -9,10 +10,10 @@
 
 enum {
     OF_FAMILY = 2, /* simulated before all others */
-    PIECE = 512    /* points that a thread takes at a time */
+    PIECE = 512    /* points per thread at a time */
 };
 
-/* In inference whole maps are taken where they leave a fifth of the memory free. */
+/* Inference uses whole maps if they leave a fifth of the memory free. */
 static const double CLOSE = 0.8;
 
 typedef enum outcome { DROPPED, REJECTED, OPEN } outcome;
@@ -39,7 +40,7 @@ bool hp_points_large(const hp_space *space, const hp_scored_point *p) {
     return hp_space_tasks(space, &p->p) > HP_LARGE_TASKS;
 }
 
-/* The same cut by another name? */
+/* Is it the same cut under another name? */
 static bool repeats(hp_eval *e, const hp_point *p) {
     hp_point time = *p;
     if (p->cut != HP_CUT_SEAM) return false;
@@ -48,7 +49,7 @@ static bool repeats(hp_eval *e, const hp_point *p) {
     return memcmp(a.cut, b.cut, sizeof a.cut) == 0;
 }
 
-/* A too large point is tried again with its cut by memory. */
+/* A point that is too large is tried again with its cut by memory. */
 static hp_status estimate_point(hp_eval *e, hp_point *p, hp_strategy *s, hp_estimate *out, bool *fits,
                                 hp_error *err) {
     for (;;) {
@@ -61,7 +62,7 @@ static hp_status estimate_point(hp_eval *e, hp_point *p, hp_strategy *s, hp_esti
     }
 }
 
-/* Does a rank need so little that memory decides nothing? On CPUs the ranks of a node share its memory. */
+/* Does a rank need so little that memory decides nothing? On CPUs, the ranks of a node share its memory. */
 static bool fits_easily(const hp_eval *e, const hp_strategy *s, double bytes) {
     const hp_memory_limit limit = hp_eval_limit(e, s);
     const int nodes = hp_eval_get(e)->machine->nodes, ranks = hp_strategy_ranks(s);
@@ -70,7 +71,7 @@ static bool fits_easily(const hp_eval *e, const hp_strategy *s, double bytes) {
     return bytes <= CLOSE * (double)limit.rank_bytes;
 }
 
-/* Then strips only cost time. */
+/* In that case, strips only cost time. */
 static hp_status needs_no_strips(const scorer *s, hp_eval *e, const hp_point *p, bool *easy, hp_error *err) {
     hp_point whole = *p;
     hp_estimate out;
@@ -91,13 +92,14 @@ static void refuse_memory(hp_search_worker *w, const hp_strategy *s, const hp_es
     hp_tally_add(&w->tally, &why, &miss);
 }
 
-/* Among those that promise the same, the cheaper to simulate come first: 3 % count as much as twice the tasks. */
+/* Among equally promising points, the cheaper to simulate come first: 3 % count as much as twice the
+ * tasks. */
 static double patience(const hp_space *space, const hp_point *p) {
     const double tasks = (double)hp_space_tasks(space, p);
     return tasks > HP_LARGE_TASKS ? 1 + 0.03 * log2(tasks / HP_LARGE_TASKS) : 1;
 }
 
-/* Its weights alone are too much, and those of others were nearer to what there is. */
+/* Are its weights alone too large, and were other rejects closer to the limit? */
 static bool too_heavy(hp_search_worker *w, const hp_strategy *strategy, int order) {
     const double weights = hp_eval_weights(w->eval, strategy);
     const hp_miss miss = {strategy, weights, order};
@@ -173,7 +175,7 @@ static int point_compare(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The most promising of each family, as far as simulating it is cheap. */
+/* Marks the most promising point of each family, if it is cheap to simulate. */
 static void mark_families(const hp_space *space, hp_points *points) {
     hp_scored_point *best[HP_FAMILIES][OF_FAMILY] = {{NULL}};
     for (int i = 0; i < points->n; i++) {

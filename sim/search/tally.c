@@ -1,4 +1,4 @@
-/* tally.c - rows of two tables: by code, by family. */
+/* tally.c - rows of two tables: by code and by family. */
 #include "sim/search/tally.h"
 
 static int row_of_code(hp_reject_code code, const hp_strategy *s) {
@@ -9,7 +9,7 @@ static int row_of_family(const hp_strategy *s) {
     return HP_TALLY_KINDS + (int)hp_family_of(s);
 }
 
-/* What lacks memory alone is nearer than what is not legal. */
+/* A strategy that lacks only memory is a nearer miss than an illegal one. */
 static bool nearer(const hp_tally_row *r, hp_reject_code code, double miss, int32_t order) {
     const bool memory = code == HP_REJECT_MEM, was = r->why.code == HP_REJECT_MEM;
     if (r->count == 0 || memory != was) return r->count == 0 || memory;

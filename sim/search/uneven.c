@@ -1,6 +1,6 @@
-/* uneven.c - proportions for devices that are not alike: each replica, and each row and column of tiles, as much as the
- * slowest of its ranks manages in the time of the others. Speeds say about where to look; what is exchanged, computed
- * twice and rounded decides, so the ones around are simulated. */
+/* uneven.c - proportions for devices that are not alike: each replica, and each row and column of tiles, as
+ * much as the slowest of its ranks manages in the time of the others. Speeds say about where to look; what is
+ * exchanged, computed twice and rounded decides, so the ones around are simulated. */
 #include "sim/search/search_points.h"
 #include "sim/search/search.h"
 
@@ -12,11 +12,11 @@
 enum {
     TRIES = 14,     /* simulations per axis */
     AROUND = 4,     /* units on either side of what the speeds say */
-    MOST_KINDS = 3, /* of speeds: one per class, or a slow node besides */
-    UNITS = 16      /* of the fastest tiles */
+    MOST_KINDS = 3, /* kinds of speeds: one per class, or a slow node in addition */
+    UNITS = 16      /* units of the fastest tiles */
 };
 static const double LIKE = 0.02; /* speeds that are one */
-static const double GAIN = 0.01; /* less than the simulator can tell */
+static const double GAIN = 0.01; /* the simulator's accuracy */
 
 typedef struct refiner {
     hp_eval *eval;
@@ -24,7 +24,7 @@ typedef struct refiner {
     hp_evaluation *best;
 } refiner;
 
-/* The replicas, or rows or columns of tiles, of a strategy. */
+/* The replicas of a strategy, or its rows or columns of tiles. */
 typedef struct members {
     int n, kind[HP_MAX_PROPORTIONS];
     double speed[HP_MAX_PROPORTIONS];
@@ -34,7 +34,7 @@ typedef struct members {
 
 /* --- speeds --- */
 
-/* Which row or column of tiles a part is in; -1: its stage has none. */
+/* Row or column of tiles that a part is in; -1: its stage has none. */
 static int tile_of(const hp_strategy *s, int axis, int position, int part) {
     const hp_layout l = hp_stage_layout(s, position);
     const int tile = part / s->bp / hp_layout_per_tile(&l), parts = axis == HP_AXIS_H ? l.rows : l.cols;
@@ -62,7 +62,7 @@ static void add_speeds(const refiner *r, const hp_strategy *s, int axis, members
     }
 }
 
-/* False where there are too many kinds, or one. */
+/* Returns false if there are too many kinds, or only one. */
 static bool sort_kinds(members *m) {
     for (int i = 0; i < m->n; i++) {
         int k = 0;
@@ -79,18 +79,18 @@ static bool sort_kinds(members *m) {
 
 typedef struct trial {
     int units[MOST_KINDS];
-    double slowest; /* of the units per speed; the least, of all that there are, is best */
+    double slowest; /* largest units per speed; the smallest value over all trials is best */
 } trial;
 
 typedef struct trials {
     const members *m;
     int fastest;
-    int64_t samples; /* to share out; 0: tiles, of any number of units */
+    int64_t samples; /* samples to distribute; 0: tiles, with any number of units */
     trial *list;
     int n;
 } trials;
 
-/* Relative to what all together could do. */
+/* Slowest time relative to what all members together could do. */
 static double slowest_of(const members *m, const int *units) {
     double slowest = 0, work = 0, speed = 0;
     for (int k = 0; k < m->n_kind; k++) {
@@ -101,7 +101,7 @@ static double slowest_of(const members *m, const int *units) {
     return slowest / (work / speed);
 }
 
-/* The fastest kind takes the samples that the others leave. */
+/* The fastest kind takes the remaining samples. */
 static void add_trial(trials *t, trial at) {
     int64_t left = t->samples;
     for (int k = 0; k < t->m->n_kind; k++)
@@ -114,7 +114,7 @@ static void add_trial(trials *t, trial at) {
     t->list[t->n++] = at;
 }
 
-/* All numbers of units of the kinds from k on that are near what their speeds say. */
+/* Lists all numbers of units, for the kinds from k on, that are close to proportional to speed. */
 static void list_trials(trials *t, int k, double per_speed, trial at) {
     if (k == t->fastest) k++;
     if (k >= t->m->n_kind) {
@@ -163,7 +163,7 @@ static hp_status try_axis(const refiner *r, const hp_strategy *asked, int axis, 
     return HP_OK;
 }
 
-/* How many there are, alike in all stages that have several; 0: none. */
+/* Number of members, equal in all stages that have several; 0: none. */
 static int members_of(const hp_strategy *s, int axis) {
     const int32_t *degree = axis == HP_AXIS_H ? s->sp_rows : s->sp_cols;
     int n = 0;
@@ -175,7 +175,7 @@ static int members_of(const hp_strategy *s, int axis) {
     return n;
 }
 
-/* With a task list for each replica, the program grows. */
+/* With a separate task list for each replica, the program grows. */
 static bool is_worth_it(const hp_evaluation *e, int axis, int n) {
     return n > 1 && n <= HP_MAX_PROPORTIONS && (axis == HP_AXIS_N ? n : 1) * e->tasks <= HP_LARGE_TASKS;
 }

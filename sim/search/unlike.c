@@ -1,4 +1,4 @@
-/* unlike.c - every rank on its device, by the rule that the program is placed by. */
+/* unlike.c - finds every rank's device by the rule that places the program. */
 #include "sim/search/unlike.h"
 
 #include "plan/lower/lower_placement.h"
