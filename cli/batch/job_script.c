@@ -1,4 +1,5 @@
-/* job_script.c - what batch systems want to know, and the same shell program below it for all of them. */
+/* job_script.c - the directives that batch systems need, followed by the same shell program for all of
+ * them. */
 #include "cli/batch/job_script.h"
 
 #include "base/text.h"
@@ -56,20 +57,23 @@ static void plain_head(writer *w) {
         w->j->ranks, w->j->ranks == 1 ? "" : "s", w->j->nodes, w->j->nodes == 1 ? "" : "s", w->j->per_node);
 }
 
-/* How the kinds differ: where the job was submitted, who is signalled how long before the end, how it goes on. */
+/* Differences between the kinds: the submission directory, who is signalled how long before the end, and how
+ * the job continues. */
 typedef struct kind {
     const char *name;
     void (*head)(writer *w);
     const char *folder;  /* to go to */
     const char *attempt; /* number of this attempt */
     const char *launch;  /* words of `hplan run` */
-    /* Into the queue once more, within an if; NULL: nobody queues it. Slurm ends what runs of the script meanwhile, by SIGTERM, which
-     * then may be what asks for it, or waits: the script's own end could be taken for that of the next attempt. */
+    /* Requeues the job, inside an if; NULL: nobody requeues it. Slurm meanwhile ends the script's processes
+     * by SIGTERM, possibly including the requeue command. The script therefore waits; if it ended, that could
+     * be mistaken for the end of the next attempt. */
     const char *again;
-    /* Is this job, which was told to end and has saved, to make room for another? Slurm queues what it kills, and a job that saves and ends in the
-     * time that it is left (GraceTime) has failed: that is for the script to queue. NULL: cannot be asked. */
+    /* Was this job, which was told to end and has saved, preempted? Slurm requeues jobs that it kills, but a
+     * job that saves and ends within the grace time (GraceTime) counts as failed, so the script must requeue
+     * it. NULL: cannot be queried. */
     const char *makes_room;
-    bool timed; /* nobody signals before the time is over: the script does */
+    bool timed; /* nobody signals before the time limit, so the script does */
 } kind;
 
 static const kind kinds[] = {
@@ -104,7 +108,8 @@ static void run_it(writer *w, const kind *k) {
     ADD(w, " &\nrun=$!\n");
 }
 
-/* A signal interrupts `wait`: then it is waited for again, and bash knows the status of one that ended meanwhile. */
+/* A signal interrupts `wait`, so it waits again; bash remembers the status of a process that ended
+ * meanwhile. */
 static void wait_for_it(writer *w, const kind *k) {
     const char *noted = k->again ? "again=1 " : "";
     ADD(w, "%ssignalled=1 status=0\n", k->again ? "again=0 " : "");
@@ -114,7 +119,7 @@ static void wait_for_it(writer *w, const kind *k) {
            "while [ \"$signalled\" = 1 ]; do\n  signalled=0\n  wait \"$run\"\n  status=$?\ndone\n\n");
 }
 
-/* 75: saved, and not done. */
+/* 75: saved, but not finished. */
 static void go_on(writer *w, const kind *k) {
     if (k->makes_room)
         ADD(w,
@@ -130,7 +135,7 @@ static void go_on(writer *w, const kind *k) {
     ADD(w, "exit \"$status\"\n");
 }
 
-/* Where nobody signals before the time is over, the script does. */
+/* If nobody signals before the time limit, the script does. */
 static void set_timer(writer *w, const kind *k, int64_t seconds) {
     if (k->timed && seconds > w->j->notice_s)
         ADD(w,

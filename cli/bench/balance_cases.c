@@ -1,4 +1,4 @@
-/* balance_cases.c - from networks to chains. */
+/* balance_cases.c - derives chains from networks. */
 #include "cli/bench/balance_cases.h"
 
 #include "costmodels/table.h"
@@ -19,7 +19,7 @@ static bool begins_unit(const hp_layer *l) {
     return l->op == HP_CONV || l->op == HP_LINEAR;
 }
 
-/* Seconds of each unit on a machine; returns how many units there are. */
+/* Seconds of each unit on a machine; returns the number of units. */
 static hp_status units_on(hp_arena *arena, const hp_graph *g, const char *machine, double *seconds, int *n,
                           hp_error *err) {
     hp_machine m;
@@ -38,7 +38,7 @@ static hp_status units_on(hp_arena *arena, const hp_graph *g, const char *machin
     return HP_OK;
 }
 
-/* "chain:N": a convolution of 3 x 3 and 256 channels, N times. */
+/* Parses "chain:N": N convolutions of 3 x 3 with 256 channels. */
 static hp_status chain_units(const char *net, int *n, hp_error *err) {
     int64_t units;
     HP_TRY(hp_parse_int(net + strlen("chain:"), "the length of a chain", 1, HP_BALANCE_UNITS, &units, err));

@@ -1,5 +1,5 @@
-/* bench_balance.c - how good and how quick ways of balancing a pipeline over unlike devices are: every one on the same
- * chains, against the exact answer. */
+/* bench_balance.c - quality and speed of methods that balance a pipeline over unequal devices: all methods on
+ * the same chains, compared with the exact answer. */
 #include "cli/bench/bench_balance.h"
 
 #include "cli/bench/balance_cases.h"
@@ -36,14 +36,14 @@ static const frame_option OPTIONS[] = {
 
 enum { MOST_CASES = 256, MOST_METHODS = 16, MOST_SEEDS = 101, EXHAUSTIVE_TRIES = 2000000 };
 
-/* One way on one chain: medians over the seeds. */
+/* One method on one chain: medians over the seeds. */
 typedef struct outcome {
-    bool done;    /* exhaustive: of a small space alone */
-    double ratio; /* of what it found to the best there is */
+    bool done;    /* exhaustive: only for small spaces */
+    double ratio; /* its result relative to the optimum */
     double tries, spent_s, gained_s,
-        search_s;       /* configurations; seconds in them, a micro-batch each; up to the last gain;
-                                                  of this processor */
-    hp_balance_run run; /* of the first seed */
+        search_s;       /* configurations; seconds in them, a micro-batch each; up to the last gain; on this
+                         * processor */
+    hp_balance_run run; /* run with the first seed */
 } outcome;
 
 typedef struct contest {
@@ -179,11 +179,11 @@ static void print_rows(const contest *c) {
         }
 }
 
-/* Of a way, over all chains that it was tried on. */
+/* A method over all chains on which it was tried. */
 typedef struct summary {
     int n;
     double mean, worst, tries, spent, gained,
-        search_s; /* medians but for mean and worst; spent: in steps of the best */
+        search_s; /* medians except mean and worst; spent: in steps of the best */
 } summary;
 
 static summary sum_up(const contest *c, int m) {
@@ -245,7 +245,7 @@ static json_t *rows_json(const contest *c) {
     return rows;
 }
 
-/* The curve of a run, and its end: what more tries did not improve. */
+/* The curve of a run, and its end: what further tries did not improve. */
 static const hp_plot_balance_step *steps_of(hp_arena *arena, const outcome *o, double best_s, int *n) {
     const hp_balance_run *r = &o->run;
     *n = o->done && r->n_curve > 0 ? r->n_curve + 1 : 0;

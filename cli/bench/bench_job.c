@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-/* Offline, images come in batches: as many pixels as 16 images of 224x224 have, unless told otherwise. */
+/* Offline, images come in batches: by default, as many pixels as 16 images of 224x224 have. */
 static int64_t batch_of(const bench_setup *s, hp_scenario scenario, int h, int w) {
     static const double PIXELS = 16.0 * 224 * 224;
     const int64_t fixed = hp_scenario_infos[scenario].query_images;
@@ -19,7 +19,7 @@ static int64_t batch_of(const bench_setup *s, hp_scenario scenario, int h, int w
     return most < 1 ? 1 : most > 64 ? 64 : (int64_t)most;
 }
 
-/* Lives in `arena` only while it is made; what stays is the file and the job's figures. */
+/* `arena` holds the plan only while it is made; the file and the job's figures remain. */
 static hp_status make_plan(hp_arena *arena, const bench_setup *setup, const bench_job *job, hp_plan *plan,
                            hp_error *err) {
     const hp_bench_series *s = &job->series;
@@ -43,7 +43,7 @@ static const char *now_text(hp_arena *arena) {
     return hp_arena_strdup(arena, text);
 }
 
-/* The strategy is stored without its precision, which has a column of its own. */
+/* The strategy is stored without its precision, which has a separate column. */
 static void keep_plan(hp_arena *arena, const bench_setup *setup, const hp_plan *plan, bench_job *job) {
     hp_bench_series *b = &job->series;
     b->strategy = setup->strategy;
@@ -87,7 +87,7 @@ static hp_status add_job(hp_arena *arena, const bench_setup *s, const workspace 
     return plan_job(arena, s, job, err);
 }
 
-/* Precisions next to each other: what is compared with each other is measured at about the same time. */
+/* Precisions are adjacent, so that jobs that are compared run at about the same time. */
 hp_status bench_jobs_make(hp_arena *arena, const bench_setup *s, const workspace *w, bench_job **jobs, int *n,
                           hp_error *err) {
     *n = 0;

@@ -1,5 +1,5 @@
-/* bench_job.h - inside of `bench`: what is measured (networks x images x precisions x scenarios), the plan of
- * each, and one turn of it. */
+/* bench_job.h - internals of `bench`: what is measured (networks x images x precisions x scenarios), the plan
+ * of each, and one turn of it. */
 #ifndef HP_BENCH_JOB_H
 #define HP_BENCH_JOB_H
 
@@ -10,30 +10,30 @@
 typedef struct bench_setup {
     bench_list net, image, prec, scenario;
     const char *strategy, *device;
-    bool any_image; /* none was asked for: the networks' own */
-    int64_t batch;  /* of offline; 0: by image size */
+    bool any_image; /* no image size was requested: uses the networks' own */
+    int64_t batch;  /* offline batch; 0: by image size */
     int64_t threads, rounds;
-    int64_t queries; /* of a series, over all rounds; 0: by time */
-    double seconds;  /* of a series, over all rounds */
+    int64_t queries; /* queries per series, over all rounds; 0: by time */
+    double seconds;  /* seconds per series, over all rounds */
 } bench_setup;
 
 typedef struct bench_job {
     hp_bench_series series;
-    int capacity;     /* of series.query */
+    int capacity;     /* capacity of series.query */
     const char *text; /* "resnet50 224x224 int8 offline" */
     char *plan;       /* plan.db in the workspace */
     bool on_gpus;
-    const char *why; /* why it cannot be measured, cleaned; NULL */
+    const char *why; /* sanitised reason why it cannot be measured; NULL */
     double expected_s;
 } bench_job;
 
-/* Every combination, each planned or with the reason why not. Errors: HP_EUSAGE (no such network, strategy,
- * scenario), HP_ECREATE, HP_EIO. */
+/* Makes every combination, with a plan or with the reason why there is none. Errors: HP_EUSAGE (no such
+ * network, strategy, scenario), HP_ECREATE, HP_EIO. */
 hp_status bench_jobs_make(hp_arena *arena, const bench_setup *s, const workspace *w, bench_job **jobs, int *n,
                           hp_error *err);
 
-/* The job's queries of one round, after one that is not counted. What makes this job alone impossible becomes
- * its `why`. Errors: all others of cli_launch_run. */
+/* Runs the job's queries of one round, after an uncounted one. Failures that concern only this job become its
+ * `why`. Errors: all others of cli_launch_run. */
 hp_status bench_job_turn(hp_arena *arena, const bench_setup *s, const workspace *w, bench_job *job, int round,
                          hp_error *err);
 

@@ -14,9 +14,9 @@ typedef struct bench_list {
     const char *word[BENCH_LIST];
 } bench_list;
 
-/* A word that is a number belongs to the one before it: `amoebanetd:18,256` is one network. `numbers`: the
- * words are numbers themselves. `what` names the option in errors. Errors: HP_EUSAGE: empty, too long, an
- * empty word, a word twice. */
+/* Parses a list. A word that is a number belongs to the previous one: `amoebanetd:18,256` is one network.
+ * `numbers`: the words are numbers themselves. `what` names the option in errors. Errors: HP_EUSAGE: empty,
+ * too long, an empty word, a duplicate. */
 hp_status bench_list_parse(hp_arena *arena, const char *text, const char *what, bool numbers, bench_list *l,
                            hp_error *err);
 

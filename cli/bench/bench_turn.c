@@ -1,4 +1,4 @@
-/* bench_turn.c - one turn of a series: hplan-exec started for some queries, its lines read. */
+/* bench_turn.c - one turn of a series: starts hplan-exec for some queries and reads its output. */
 #include "cli/bench/bench_job.h"
 #include "cli/cli.h"
 #include "cli/commands/serve_plan.h"
@@ -56,7 +56,7 @@ static hp_status read_line(void *self, const char *line, hp_error *err) {
                : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
 }
 
-/* Of this round: an equal share of --queries, or for as long as --seconds says. */
+/* Queries in this round: an equal share of --queries, or as many as --seconds allows. */
 static int64_t queries_of(const bench_setup *s, const bench_job *job, int round) {
     static const double MOST = 1e5;
     if (s->queries) return (s->queries + s->rounds - 1 - round) / s->rounds;
@@ -78,13 +78,13 @@ hp_status bench_job_turn(hp_arena *arena, const bench_setup *s, const workspace 
     l.option[l.n_option++] =
         hp_arena_printf(arena, "--steps=%lld", (long long)queries_of(s, job, round) + WARM_UP);
     const hp_status status = cli_launch_run(&l, err);
-    if (serve_impossible(status) || status == HP_EDEAD) { /* killed: out of memory, most likely */
+    if (serve_impossible(status) || status == HP_EDEAD) { /* killed, most likely out of memory */
         job->why = hp_text_clean(arena, err->text);
         job->series.n_query = 0;
         return HP_OK;
     }
     if (status != HP_OK) {
-        job->series.n_query = before; /* half a round is none */
+        job->series.n_query = before; /* discards an incomplete round */
         return hp_fail_in(err, job->text);
     }
     if (job->series.n_query == before)

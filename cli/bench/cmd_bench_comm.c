@@ -1,5 +1,5 @@
-/* cmd_bench_comm.c - times collectives and messages of this machine's ranks, every operation by every back end, and checks what
- * they deliver. */
+/* cmd_bench_comm.c - times collectives and messages between this machine's ranks, every operation with every
+ * back end, and checks the results. */
 #include "cli/bench/cmd_bench_comm.h"
 
 #include "cli/bench/comm_predict.h"
@@ -118,7 +118,7 @@ static hp_status parse(hp_arena *arena, const options *o, comm_request *r, hp_er
 
 /* --- the nodes --- */
 
-/* As mpirun does it: where slots are not said, they are the cores. */
+/* Places ranks as mpirun does: without slots, each core is one. */
 static hp_status place_ranks(const options *o, const hp_here *here, comm_request *r, hp_error *err) {
     given_nodes given;
     HP_TRY(given_nodes_read(o->hostfile, &given, err));
@@ -128,7 +128,7 @@ static hp_status place_ranks(const options *o, const hp_here *here, comm_request
     return parse_number(o->root, "--root", 0, r->ranks - 1, &r->root, err);
 }
 
-/* Two buffers, one that is put aside, as many in shared memory, and one in the library. */
+/* Two buffers, one reserve, as many in shared memory, and one in the library. */
 static hp_status check_memory(const hp_here *here, const comm_request *r, hp_error *err) {
     static const double BUFFERS = 7;
     char need[32], have[32], fits[32];
@@ -155,7 +155,7 @@ static hp_status write_result(FILE *out, const json_t *result, const char *mode,
 static hp_status write_file(const json_t *result, const char *mode, const options *o, hp_error *err) {
     hp_outfile out;
     HP_TRY(hp_outfile_open(o->out, &out, err));
-    write_result(out.f, result, mode, o); /* what fails is seen at the end */
+    write_result(out.f, result, mode, o); /* errors are reported at the end */
     return hp_outfile_commit(&out, err);
 }
 
@@ -171,7 +171,7 @@ static hp_status show_and_release(json_t *result, const char *mode, const option
 
 /* --- predictions --- */
 
-/* What only a run has, or only a prediction. */
+/* Rejects options that belong only to a run, or only to a prediction. */
 static hp_status check_kind(const options *o, hp_error *err) {
     const char *const of_run[][2] = {{o->iterations, "--iters"},  {o->warmup, "--warmup_iters"},
                                      {o->turns, "--turns"},       {o->mode, "--mode"},

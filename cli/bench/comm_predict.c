@@ -1,4 +1,4 @@
-/* comm_predict.c - sizes as nccl-tests takes them, times as hp_cost_collective has them. */
+/* comm_predict.c - predicts with nccl-tests' sizes and hp_cost_collective's times. */
 #include "cli/bench/comm_predict.h"
 
 #include "base/units.h"
@@ -61,13 +61,13 @@ static bool is_integer(hp_dtype t) {
     return t == HP_I32 || t == HP_U8 || t == HP_I8;
 }
 
-/* What NVSwitches add are floats (NVLS): NCCL adds integers by rings. */
+/* NVSwitches sum floats (NVLS); NCCL sums integers in rings. */
 static hp_algorithm algorithm_of(const series *s, hp_dtype type) {
     const bool nccl = s->backend == HP_BACKEND_NCCL && s->algorithm == HP_ALGORITHM_LIBRARY;
     return nccl && hp_collective_infos[s->what].adds && is_integer(type) ? HP_ALGORITHM_RING : s->algorithm;
 }
 
-/* Of each member's part at least one element, as nccl-tests rounds it. */
+/* Number of elements, at least one in each member's part; rounds like nccl-tests. */
 static int64_t count_of(const series *s, const comm_request *r, int64_t bytes, int elem_bytes) {
     if (s->what == HP_COLLECTIVE_BARRIER) return 0;
     const int64_t parts = s->what >= 0 && hp_collective_parts((hp_collective)s->what) ? r->ranks : 1,

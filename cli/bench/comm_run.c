@@ -21,7 +21,7 @@ static bool same(const json_t *a, const json_t *b, const char *key) {
     return json_equal(json_object_get(a, key), json_object_get(b, key));
 }
 
-/* Rows of a series do not follow each other: modes alternate. */
+/* Rows of a series are not adjacent, because modes alternate. */
 static json_t *series_of(listener *l, const json_t *line) {
     static const char *const KEYS[] = {"op", "backend", "algorithm", "mode"};
     json_t *s;
@@ -49,7 +49,7 @@ void comm_add_rates(json_t *times, const char *op, double bytes, int32_t ranks) 
     json_object_set_new(times, "busbw", json_real(rate * factor));
 }
 
-/* Which algorithm the rule of plan/collectives takes where none was named. */
+/* The algorithm that the rule of plan/collectives selects if none was named. */
 static const char *chosen_by_rule(const comm_request *r, const json_t *line, double bytes) {
     const int what = hp_collective_find(json_string_value(json_object_get(line, "op")));
     const char *backend = json_string_value(json_object_get(line, "backend"));
@@ -76,7 +76,7 @@ static void add_row(listener *l, json_t *line) {
     json_array_append(json_object_get(series_of(l, line), "rows"), row);
 }
 
-/* Algorithms of two levels take as many ranks on each node. */
+/* Two-level algorithms assume equally many ranks on each node. */
 static void check_hosts(const comm_request *r, const json_t *hosts) {
     for (size_t i = 1; i < json_array_size(hosts); i++) {
         const bool next = !json_equal(json_array_get(hosts, i - 1), json_array_get(hosts, i));

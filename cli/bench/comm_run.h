@@ -1,4 +1,4 @@
-/* comm_run.h - `hplan-exec --bench-comm` on its ranks, and its lines as one object. */
+/* comm_run.h - runs `hplan-exec --bench-comm` on its ranks and collects the output into one object. */
 #ifndef HP_COMM_RUN_H
 #define HP_COMM_RUN_H
 
@@ -15,11 +15,11 @@ typedef struct comm_request {
     int64_t from_bytes, to_bytes, factor, iterations, warmup, turns;
 } comm_request;
 
-/* *result: as docs/commands.md describes `bench comm --json`; the caller releases it. Errors: those of cli_launch_run;
- * HP_EINTERNAL (an answer that is none). */
+/* *result: as docs/commands.md describes `bench comm --json`; the caller releases it. Errors: those of
+ * cli_launch_run; HP_EINTERNAL (invalid output). */
 hp_status comm_run(hp_arena *arena, const comm_request *r, json_t **result, hp_error *err);
 
-/* Adds to an object with `time_s` bytes per second, and as nccl-tests has them on the bus. */
+/* Adds bytes per second, and nccl-tests' bus bandwidth, to an object with `time_s`. */
 void comm_add_rates(json_t *times, const char *op, double bytes, int32_t ranks);
 
 #endif

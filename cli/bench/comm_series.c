@@ -1,4 +1,4 @@
-/* comm_series.c - operations times back ends, less what does not go together. */
+/* comm_series.c - combines operations with back ends and drops impossible pairs. */
 #include "cli/bench/comm_series.h"
 
 #include "cli/bench/bench_list.h"
@@ -11,7 +11,7 @@ enum { SENDRECV = HP_COLLECTIVES, OPS, MOST_CHOICES = 64 };
 typedef struct choice {
     hp_backend backend;
     hp_algorithm algorithm;
-    bool named; /* asked for one by one: must be of use */
+    bool named; /* requested by name, so it must be usable */
     bool used;
 } choice;
 
@@ -26,7 +26,7 @@ static const char *op_name(int op) {
 
 /* --- operations --- */
 
-/* As nccl-tests writes them, too: "all_reduce". */
+/* Also accepts nccl-tests' spelling: "all_reduce". */
 static bool is_op(const char *word, const char *name) {
     for (; *word && *name; word++) {
         if (*word == '_') continue;
@@ -127,7 +127,7 @@ static hp_status parse_backends(hp_arena *arena, const comm_where *where, const 
 
 /* --- what goes together --- */
 
-/* Messages of own are those of mpi. */
+/* Messages of `own` are those of `mpi`. */
 static bool does(const comm_where *where, const choice *c, int op) {
     if (op == SENDRECV) return c->backend != HP_BACKEND_OWN && c->algorithm == HP_ALGORITHM_LIBRARY;
     const hp_collective_case what = {

@@ -1,4 +1,4 @@
-/* bench_program.c - programs written by hand: chains of messages, each waiting for the one before. */
+/* bench_program.c - hand-written programs: chains of messages, each waiting for the previous one. */
 #include "cli/calibrate/bench_program.h"
 
 #include "plan/program/compose.h"
@@ -26,20 +26,20 @@ static int64_t most_bytes(const bench_sizes *s) {
     return most;
 }
 
-/* A role with room for n_task tasks of one dependency each. */
+/* Starts a role with room for n_task tasks with one dependency each. */
 static void start_role(hp_arena *arena, const hp_graph *g, hp_role *r, int n_task, int64_t grad_bytes) {
     const hp_compose_room room = {n_task, 2 * n_task, 2 * n_task, 2, 2};
     hp_compose_begin(arena, g, r, &room, grad_bytes);
 }
 
-/* A message task that waits for `dep`; -1 = for nothing. */
+/* Adds a message task that waits for `dep`; -1: for nothing. */
 static void add_task(const hp_program *p, hp_role *r, hp_task_op op, int queue, int buffer, int64_t count,
                      int tag, int dep) {
     const hp_composed t = {op, queue, tag, 1, {buffer, -1}, dep >= 0, {dep}, count};
     hp_compose_task(p, r, &t);
 }
 
-/* After the one before; between two buffers, there and back, where programs have it so. */
+/* Adds a collective after the previous one; between two buffers, there and back, if programs do so. */
 static void add_collective(const hp_program *p, hp_role *r, hp_collective what, int64_t count, int tag) {
     hp_composed t = {.op = hp_task_of_collective(what),
                      .queue = 1,
@@ -53,7 +53,7 @@ static void add_collective(const hp_program *p, hp_role *r, hp_collective what, 
         t.n_operand = 2;
         t.operand[0] = HP_BUF_FIXED + r->n_task % 2;
         t.operand[1] = HP_BUF_FIXED + (r->n_task + 1) % 2;
-        if (r->n_task > 1) t.dep[t.n_dep++] = r->n_task - 2; /* of the same direction */
+        if (r->n_task > 1) t.dep[t.n_dep++] = r->n_task - 2; /* the previous one in the same direction */
     }
     hp_compose_task(p, r, &t);
 }
@@ -75,7 +75,7 @@ hp_program *bench_collectives(hp_arena *arena, const hp_graph *g, int ranks, con
     hp_compose_queue(r, (hp_queue){.kind = HP_QUEUE_COLL, .peer = 1, .backend = (int32_t)way->backend});
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->rounds[i]; k++) {
-            /* nobody runs ahead of the others, so that data would be there before it is asked for */
+            /* keeps everyone in step, so that no data arrives before it is requested */
             if (rooted) add_task(p, r, HP_TASK_BARRIER, 1, HP_BUF_GRADS, 0, i, r->n_task - 1);
             add_collective(p, r, way->what, s->elems[i], i);
             if (way->algorithm) r->task[r->n_task - 1].algorithm = (uint8_t)way->algorithm;
@@ -104,7 +104,7 @@ hp_program *bench_ping_pong(hp_arena *arena, const hp_graph *g, const bench_size
                 const int last_recv = n == 0 ? -1 : r->n_task - 1 - role; /* the tasks alternate */
                 if (role == 0) add_task(p, r, HP_TASK_SEND, 1, OUT, s->elems[i], n, last_recv);
                 add_task(p, r, HP_TASK_RECV, 2, IN, s->elems[i], n,
-                         last_recv); /* posted early, as programs do */
+                         last_recv); /* posted early, as in real programs */
                 if (role == 1) add_task(p, r, HP_TASK_SEND, 1, OUT, s->elems[i], n, r->n_task - 1);
             }
         hp_compose_end(r);

@@ -1,16 +1,16 @@
-/* calibrate_comm.c - the jobs for messages and collectives: within a node, and between the nodes of a machine that has
- * several. */
+/* calibrate_comm.c - the jobs for messages and collectives: within a node, and between nodes if the machine
+ * has several. */
 #include "cli/calibrate/calibrate_jobs.h"
 #include "cli/launch/hostfile.h"
 
-/* Ranks, and how many of them each node has. */
+/* Number of ranks, in total and per node. */
 typedef struct spread {
     int32_t ranks, per_node;
 } spread;
 
 enum { MOST_SPREADS = 32, MOST_RANKS_OF_A_NODE = 16, MOST_NODES = 16 };
 
-/* The powers of two, and all. */
+/* Next rank count: the powers of two, then all ranks. */
 static int32_t next_count(int32_t n, int32_t most) {
     return n < most && 2 * n > most ? most : 2 * n;
 }
@@ -25,7 +25,7 @@ static int list_spreads(const hp_machine *m, int32_t devices, spread out[MOST_SP
     return n;
 }
 
-/* Between the ranks of a node, or of two. */
+/* Describes whether the ranks are on one node or several. */
 static const char *between(const spread *at) {
     return at->per_node < at->ranks ? " of several nodes" : "";
 }
@@ -65,7 +65,7 @@ static void add_collective(calibrate_jobs *jobs, const spread *at, hp_backend ba
              algorithm ? hp_algorithms[algorithm]->name : "");
 }
 
-/* Of processors, each algorithm; of GPUs what the rule says, as nothing else is chosen there. */
+/* Processors: measures each algorithm. GPUs: only the rule's choice, because nothing else is chosen there. */
 static void add_collectives(calibrate_jobs *jobs, const spread *at, hp_backend backend, hp_collective what,
                             bool all, int64_t steps) {
     const hp_collective_case c = {.what = what, .size = at->ranks, .per_node = at->per_node};
@@ -78,7 +78,8 @@ static void add_collectives(calibrate_jobs *jobs, const spread *at, hp_backend b
             add_collective(jobs, at, backend, what, (hp_algorithm)a, steps);
 }
 
-/* Two ranks of one GPU exchange messages too (AccDP), but not by NCCL; between nodes messages by shared memory are MPI's. */
+/* Two ranks of one GPU also exchange messages (AccDP), but not by NCCL. Between nodes, messages by shared
+ * memory are MPI's. */
 static void add_backend(const hp_machine *m, int32_t devices, hp_backend b, int64_t steps, bool all,
                         calibrate_jobs *jobs) {
     spread at[MOST_SPREADS];

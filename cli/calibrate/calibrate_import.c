@@ -1,4 +1,4 @@
-/* calibrate_import.c - reads all files before it writes anything: a table is whole, or as it was. */
+/* calibrate_import.c - reads all files before writing anything: a table is complete or unchanged. */
 #include "cli/calibrate/calibrate_import.h"
 
 #include "cli/show/calibrate_show.h"
@@ -16,7 +16,7 @@
 typedef struct import_job {
     const calibrate_import_options *o;
     hp_machine machine;
-    const char *path; /* of the table */
+    const char *path; /* path of the table */
     hp_import_options rows;
 } import_job;
 
@@ -78,7 +78,7 @@ static void format_day(time_t t, char out[16]) {
     strftime(out, 16, "%Y-%m-%d", gmtime_r(&t, &day));
 }
 
-/* A file's date is when it was measured, or close to it. */
+/* A file's date approximates the date of measurement. */
 static hp_status take_file(hp_arena *arena, hp_import *i, const char *path, hp_error *err) {
     char *text = NULL, date[16];
     struct stat st;
@@ -87,7 +87,7 @@ static hp_status take_file(hp_arena *arena, hp_import *i, const char *path, hp_e
     return hp_import_text(i, text, path, hp_arena_strdup(arena, date), err);
 }
 
-/* The rows of an earlier table stay, with what it says of itself. */
+/* Keeps an earlier table's rows and description. */
 static hp_status merge(hp_arena *arena, const import_job *j, hp_cost_table *t, hp_error *err) {
     hp_cost_table *before = NULL;
     if (access(j->path, F_OK) != 0) {

@@ -1,5 +1,5 @@
-/* calibrate_infer.c - inference programs to measure: other kernels than training's, in each precision; strips
- * for maps of few rows and the copies between them; large images for long rows. */
+/* calibrate_infer.c - inference programs to measure: kernels that differ from training's, in each precision;
+ * strips for maps with few rows and the copies between them; large images for long rows. */
 #include "cli/calibrate/calibrate_jobs.h"
 #include "networks/graph/deploy.h"
 
@@ -11,10 +11,10 @@ typedef struct series {
     int32_t batch[4]; /* 0 ends the list */
     bool beside;      /* also on all cores */
     bool strips;      /* also in strips */
-    bool stored;      /* also in the precisions that store otherwise than they compute */
+    bool stored;      /* also in precisions that store another type than they compute */
 } series;
 
-/* The last ones have the rows of very large images, and few of them. */
+/* The last ones have the row lengths of very large images, but few rows. */
 static const series DEFAULT[] = {
     {"resnet18", 224, 224, {1}, false, false, false},
     {"resnet50", 224, 224, {1, 4}, true, false, true},
@@ -30,7 +30,7 @@ static const series DEFAULT[] = {
     {"mobilenetv2", 64, 8192, {1}, false, false, false},
     {"unet:16", 64, 4096, {1}, false, false, false},
 };
-/* Of GPUs: runs take longer to start than to measure. */
+/* GPUs: runs take longer to start than to measure. */
 static const series ON_GPUS[] = {
     {"resnet101", 256, 256, {1, 64}, false, false, true},
     {"resnet50", 224, 224, {1}, true, false, true},
@@ -42,11 +42,11 @@ static const series ON_GPUS[] = {
     {"resnet50", 64, 8192, {1}, false, false, true},
 };
 enum { STRIPS = 8 };
-/* By name: those that a device does not have are passed over. */
+/* By name; those that a device lacks are skipped. */
 static const char *const precisions[] = {"fp32", "int8"}, *const stored[] = {"tf32", "bf16", "fp16",
                                                                              "int8-dynamic"};
 
-/* Without the backward pass the rate is higher; 8 bits take a quarter. */
+/* Without the backward pass, the rate is higher; 8 bits take a quarter of the time. */
 static double guessed_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples, int32_t prec) {
     static const double FASTER = 1.7, INT8_FASTER = 3.5;
     return calibrate_step_s(jobs, g, samples, 2 / FASTER) / (prec == HP_PREC_INT8 ? INT8_FASTER : 1);
@@ -54,7 +54,7 @@ static double guessed_step_s(const calibrate_jobs *jobs, const hp_graph *g, int6
 
 static void add_job(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int32_t prec, int32_t ranks,
                     int32_t strips) {
-    const bool gpus = hp_device_on_gpu(jobs->device); /* ranks beside each other share one */
+    const bool gpus = hp_device_on_gpu(jobs->device); /* concurrent ranks share one GPU */
     const double step_s = guessed_step_s(jobs, g, batch, prec);
     if (jobs->n == CALIBRATE_JOBS || batch > jobs->most_images || calibrate_is_too_long(step_s, batch))
         return;
@@ -102,7 +102,7 @@ static void add_series(calibrate_jobs *jobs, const hp_machine *m, const hp_graph
 hp_status calibrate_add_inference(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                                   calibrate_jobs *jobs, hp_error *err) {
     series one = {net, h, w, {1, 4}, true, true, true};
-    /* the time that is given may end the list: first what was asked for */
+    /* the time limit may end the list, so requested jobs come first */
     if (!m->device.is_cpu && jobs->most_images > 4) {
         const int32_t most = (int32_t)jobs->most_images, batch[] = {most, 4, 1, 0};
         memcpy(one.batch, batch, sizeof batch);

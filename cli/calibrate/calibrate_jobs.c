@@ -1,4 +1,4 @@
-/* calibrate_jobs.c - the list of training and message runs, and the plans of all. */
+/* calibrate_jobs.c - the list of training and message runs, and the plans of all runs. */
 #include "cli/calibrate/calibrate_jobs.h"
 #include "networks/graph/optimizer.h"
 #include "plan/program/lanes.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Each task's time is a line over its size, so a few sizes per shape suffice: small and large images, one to
- * eight of them. Small batches of the small nets stand for micro-batches, large ones for whole batches. */
+ * eight of them. Small batches of small nets stand for micro-batches, large ones for whole batches. */
 enum { BATCHES = 6 };
 typedef struct series {
     const char *net;
@@ -42,13 +42,13 @@ static const int32_t ONE_NET[BATCHES] = {1, 4, 16, 64};
 
 double calibrate_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples, double per_mac) {
     const double flops_per_s =
-        hp_device_on_gpu(jobs->device) ? 10e12 : 60e9; /* guesses, of a core and of a GPU */
+        hp_device_on_gpu(jobs->device) ? 10e12 : 60e9; /* guesses for a core and for a GPU */
     double macs = 0;
     for (int l = 0; l < g->n_layer; l++) macs += (double)hp_layer_macs(g, l);
     return per_mac * macs * (double)samples / flops_per_s;
 }
 
-/* Forward, and twice that backward. */
+/* One forward pass, and a backward pass that takes twice as long. */
 static double guessed_step_s(const calibrate_jobs *jobs, const hp_graph *g, int64_t samples) {
     return calibrate_step_s(jobs, g, samples, 6);
 }
@@ -100,7 +100,7 @@ static calibrate_job *add_net(calibrate_jobs *jobs, const hp_graph *g, int32_t b
     return j;
 }
 
-/* How it runs beside others. */
+/* Describes how it runs beside others. */
 __attribute__((format(printf, 2, 3))) static void say(calibrate_job *j, const char *format, ...) {
     const size_t used = strlen(j->text);
     va_list a;
@@ -109,7 +109,7 @@ __attribute__((format(printf, 2, 3))) static void say(calibrate_job *j, const ch
     va_end(a);
 }
 
-/* On all cores; on one GPU. */
+/* Adds a run on all cores; for GPUs, on one GPU. */
 static void add_beside(const hp_machine *m, calibrate_jobs *jobs, const hp_graph *g, int32_t batch,
                        int32_t prec) {
     const int32_t ranks = hp_device_on_gpu(jobs->device) ? 2 : calibrate_ranks(m);
@@ -119,7 +119,7 @@ static void add_beside(const hp_machine *m, calibrate_jobs *jobs, const hp_graph
     say(j, " on each of %d ranks%s", ranks, hp_device_on_gpu(jobs->device) ? " of a GPU" : "");
 }
 
-/* Strips of rows and of columns: their copies have long and short rows. */
+/* Adds strips of rows and of columns: their copies have long and short rows. */
 static void add_tiles(calibrate_jobs *jobs, const hp_graph *g, int32_t batch, int32_t prec) {
     for (int32_t rows = 1; rows <= 2; rows++) {
         calibrate_job *j = add_net(jobs, g, batch, prec);
@@ -147,11 +147,12 @@ static void add_company(const hp_machine *m, calibrate_jobs *jobs, const hp_grap
     }
 }
 
-/* Most of a step is said by a rank alone with the largest batch: that comes first, in every precision, as the time
- * that is given may end the list anywhere. */
+/* A single rank with the largest batch determines most of a step. It comes first, in every precision, because
+ * the time limit may end the list anywhere. */
 static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                             const int32_t *batch, calibrate_jobs *jobs, hp_error *err) {
-    static const char *const precisions[] = {"fp32", "tf32", "bf16", "fp16"}; /* those a device trains in */
+    static const char *const precisions[] = {"fp32", "tf32", "bf16", "fp16"}; /* those in which a device
+                                                                               * trains */
     int32_t prec[sizeof precisions / sizeof *precisions], n = 0;
     hp_graph *g = NULL;
     HP_TRY(hp_net_build(arena, net, h, w, hp_net_default_classes(net), &g, err));
@@ -164,7 +165,7 @@ static hp_status add_series(hp_arena *arena, const hp_machine *m, const char *ne
     return HP_OK;
 }
 
-/* Of a network by its name; the largest is the one that was asked for. */
+/* Batches of a network given by name; the largest is the requested one. */
 static void set_batches(int32_t batch[BATCHES], int64_t most) {
     int n = 0;
     memset(batch, 0, sizeof *batch * BATCHES);
@@ -172,7 +173,7 @@ static void set_batches(int32_t batch[BATCHES], int64_t most) {
     batch[n] = (int32_t)most;
 }
 
-/* Compressed gradients of two ranks, and halos of two tiles: what encodes and decodes them. */
+/* Adds compressed gradients of two ranks and halos of two tiles, to measure encoding and decoding. */
 static hp_status add_codecs(hp_arena *arena, const hp_machine *m, const char *net, int h, int w,
                             calibrate_jobs *jobs, hp_error *err) {
     static const char *const compressed[] = {
@@ -195,7 +196,7 @@ static hp_status add_codecs(hp_arena *arena, const hp_machine *m, const char *ne
     return HP_OK;
 }
 
-/* By the optimisers that other runs do not have, their gradients clipped. */
+/* Adds runs with the optimisers that other runs lack, with gradient clipping. */
 static hp_status add_optimizers(hp_arena *arena, const char *net, int h, int w, calibrate_jobs *jobs,
                                 hp_error *err) {
     hp_graph *g = NULL;
@@ -261,7 +262,7 @@ static hp_status use_messages(hp_arena *arena, const calibrate_job *job, const b
     return HP_OK;
 }
 
-/* On as many nodes of the machine as the ranks take. */
+/* Reduces the machine to the number of nodes that the ranks need. */
 static void place_ranks(const calibrate_job *job, hp_machine *m) {
     const int32_t ranks = job->kind == CALIBRATE_PING_PONG ? 2 : job->dp;
     if (job->kind == CALIBRATE_NET || m->nodes < 2) return;
@@ -285,8 +286,7 @@ hp_status calibrate_plan(hp_arena *arena, const hp_machine *m, const hp_device_i
     place_ranks(job, &plan->machine);
     plan->batch =
         job->strategy ? job->batch : (int64_t)hp_strategy_replicas(&plan->strategy) * job->micro_batch;
-    snprintf(plan->net, sizeof plan->net, "%s",
-             net ? job->net : "cnn"); /* messages need some graph to go with */
+    snprintf(plan->net, sizeof plan->net, "%s", net ? job->net : "cnn"); /* messages need some graph */
     plan->classes = hp_net_default_classes(plan->net);
     HP_TRY(hp_plan_build(arena, plan, NULL, err));
     return net ? HP_OK : use_messages(arena, job, sizes, plan, err);

@@ -12,7 +12,7 @@ int calibrate_need_compare(const void *a, const void *b) {
     return key ? key : (x->work.size > y->work.size) - (x->work.size < y->work.size);
 }
 
-/* Sorts, and adds up equal ones. */
+/* Sorts, and merges equal entries. */
 static void merge(calibrate_needs *needs) {
     int kept = 0;
     qsort(needs->need, (size_t)needs->n, sizeof *needs->need, calibrate_need_compare);
@@ -59,7 +59,7 @@ hp_status calibrate_needs_of(hp_arena *arena, const hp_plan *plan, const hp_cost
     return HP_OK;
 }
 
-/* Adds a candidate's needs as parts of its compute time. */
+/* Adds a candidate's needs as fractions of its compute time. */
 static hp_status add_candidate(hp_arena *arena, const simulate_setup *s, const hp_evaluation *e,
                                calibrate_needs *needs, hp_error *err) {
     hp_plan plan = simulate_plan(s, &e->strategy, e->figures.batch);
@@ -83,7 +83,7 @@ static hp_status add_candidate(hp_arena *arena, const simulate_setup *s, const h
     return HP_OK;
 }
 
-/* The best of one batch. */
+/* Adds the best candidates of one batch. */
 static hp_status add_batch(hp_arena *arena, simulate_setup *s, calibrate_needs *needs, hp_error *err) {
     simulate_found f = {0};
     HP_TRY(simulate_search(arena, s, &f, err));

@@ -1,11 +1,13 @@
-/* calibrate_quick.c - which run tells most for its time.
+/* calibrate_quick.c - chooses the run that tells the most for its time.
  *
- * The candidates of a search share shapes: a micro-batch of so many samples on one rank has the tasks of every pipeline
- * and replica with that micro-batch. So each candidate stands for up to three runs: its micro-batch on one rank; the same on all
- * cores at a time, for what ranks do to each other; and, where a stage is divided, its division with one micro-batch. A run is
- * worth the uncertainty that it removes (weights times errors of the tasks it has), and, when nothing is uncertain any
- * more, a little for seeing the same at another time: a machine's speed changes from minute to minute. The run that is worth most for
- * its seconds is next. */
+ * The candidates of a search share shapes: a micro-batch of a given size on one rank has the tasks of every
+ * pipeline and replica with that micro-batch. So each candidate stands for up to three runs: its micro-batch
+ * on one rank; the same on all cores at once, for contention between ranks; and, if a stage is divided, its
+ * division with one micro-batch.
+ *
+ * A run is worth the uncertainty that it removes (weights times errors of its tasks). Once nothing is
+ * uncertain, repeating it at another time still has a small value, because a machine's speed changes from
+ * minute to minute. The run with the most value per second is next. */
 #include "cli/calibrate/calibrate_quick.h"
 #include "base/clock.h"
 
@@ -22,31 +24,32 @@ enum {
     HELD_STEPS = 6,
     MOST_HELD_STEPS = 400
 };
-static const double HELD_S = 1;         /* of steps of one of them, as of a run that somebody looks at */
-static const double HELD_PART = 0.15;   /* of the seconds, for whole strategies */
-static const double MEASURE_S = 0.6;    /* of a visit, beside its start */
-static const double START_S = 0.5;      /* of a run, until one was timed */
-static const double SMALL_ERROR = 0.03; /* what a row has after it was measured */
-static const double AGAIN = 0.01;       /* worth of a visit to what is known */
-static const double OF_A_RUN = 0.06;    /* between runs of the same at different times */
-static const double ALONE = 4;          /* of runs of one rank, against the same of several */
-static const double CONTENTION =
-    0.15; /* how far off a step is where it is not known what ranks do to each other */
+static const double HELD_S = 1;         /* seconds of steps of a held run, as for a run that somebody
+                                         * watches */
+static const double HELD_PART = 0.15;   /* fraction of the time for whole strategies */
+static const double MEASURE_S = 0.6;    /* seconds of a visit, beside its start */
+static const double START_S = 0.5;      /* seconds to start a run, until one was timed */
+static const double SMALL_ERROR = 0.03; /* a row's error after it was measured */
+static const double AGAIN = 0.01;       /* value of revisiting what is known */
+static const double OF_A_RUN = 0.06;    /* variation between runs of the same at different times */
+static const double ALONE = 4;          /* value of a single-rank run, relative to the same with several
+                                         * ranks */
+static const double CONTENTION = 0.15;  /* error of a step if contention between ranks is unknown */
 static const double DIVIDED =
-    3; /* parts of a stage wait for each other: their steps take longer than their tasks */
+    3; /* parts of a stage wait for each other, so their steps take longer than their tasks */
 
 typedef struct planned_run {
     calibrate_job job;
     calibrate_needs has; /* tasks of its program */
     int visits;
-    double took_s; /* last time; 0: not yet */
+    double took_s; /* time of the last run; 0: not run yet */
 } planned_run;
 
 typedef struct chooser {
     hp_arena *arena;
     simulate_setup *setup;
     const calibrate_measure *measure;
-    hp_cost_table *table; /* of what was measured; NULL: nothing yet */
+    hp_cost_table *table; /* built from the measurements so far; NULL: none yet */
     calibrate_needs needs;
     int n;
     planned_run *run;
@@ -116,7 +119,7 @@ static hp_status add_runs_of(chooser *c, const calibrate_candidate *k, hp_error 
     s[1].dp = ranks;
     s[2] = k->strategy;
     s[2].dp = s[2].micro = 1;
-    s[2].recompute = HP_RECOMPUTE_NONE; /* it runs the same tasks again */
+    s[2].recompute = HP_RECOMPUTE_NONE; /* recomputation runs the same tasks again */
     HP_TRY(add_run(c, &s[0], k->micro_batch, err));
     if (ranks > 1) HP_TRY(add_run(c, &s[1], ranks * k->micro_batch, err));
     const bool divided = is_divided(&s[2]) && s[2].gems == 1 && hp_strategy_ranks(&s[2]) <= ranks;
@@ -136,7 +139,7 @@ static double guessed_step_s(const planned_run *o) {
     return sum;
 }
 
-/* The part of the candidates' time that a run has tasks of. */
+/* Fraction of the candidates' time that a run's tasks cover. */
 static double covered(const chooser *c, const planned_run *o) {
     double sum = 0;
     for (int i = 0; i < o->has.n; i++) {
@@ -147,12 +150,12 @@ static double covered(const chooser *c, const planned_run *o) {
     return sum;
 }
 
-/* What is left of a spread in the mean of so many visits: what another one takes away of it. */
+/* Reduction of a spread in the mean of this many visits by one more visit. */
 static double removed(int visits) {
     return visits ? 1 / sqrt(visits) - 1 / sqrt(visits + 1) : 1;
 }
 
-/* Messages first: without them no two ranks can be compared. */
+/* Messages come first: without them, no two ranks can be compared. */
 static double worth(const chooser *c, const planned_run *o) {
     double sum = 0;
     if (o->job.kind != CALIBRATE_NET) return o->visits ? AGAIN / o->visits : 1e3;
@@ -165,8 +168,8 @@ static double worth(const chooser *c, const planned_run *o) {
                     AGAIN / (1 + o->visits));
     }
     if (o->visits > 0) return sum;
-    /* One rank alone is what everything else is corrected by; beside others the same tasks say how much ranks slow each
-     * other down. */
+    /* A single rank is the basis for correcting everything else; next to others, the same tasks show how much
+     * ranks slow each other down. */
     if (hp_strategy_ranks(o->job.strategy) == 1) return ALONE * sum;
     return is_divided(o->job.strategy) ? sum : fmax(sum, CONTENTION * covered(c, o));
 }
@@ -175,7 +178,7 @@ static double expected_s(const planned_run *o) {
     return o->took_s > 0 ? o->took_s : START_S + fmax(MEASURE_S, FEWEST_STEPS * guessed_step_s(o));
 }
 
-/* The best that still fits into `left_s`; NULL: none, or all is known well. */
+/* The best run that still fits into `left_s`; NULL: none, or everything is known well. */
 static planned_run *choose(const chooser *c, double left_s) {
     planned_run *best = NULL;
     double most = 0;
@@ -204,7 +207,7 @@ static hp_status visit(chooser *c, planned_run *o, hp_error *err) {
     HP_TRY(c->measure->table(c->measure->self, &c->table, err));
     const hp_cost_table *t = c->table;
     c->error = calibrate_needs_update(&c->needs, t, &c->setup->machine);
-    for (int i = 0; i < c->n; i++) /* later runs are timed by what is known now */
+    for (int i = 0; i < c->n; i++) /* current knowledge determines the times of later runs */
         for (int k = 0; k < c->run[i].has.n; k++) {
             calibrate_need *n = &c->run[i].has.need[k];
             n->weight = hp_cost_compute(t, &c->setup->machine, &n->work).seconds;
@@ -214,7 +217,7 @@ static hp_status visit(chooser *c, planned_run *o, hp_error *err) {
     return HP_OK;
 }
 
-/* What the search finds with what is known now: its candidates' runs join those there are. */
+/* Searches with the current table and adds its candidates' runs to the list. */
 static hp_status search(chooser *c, hp_cost_table *t, hp_error *err) {
     c->setup->costs.table = t;
     c->searches++;
@@ -224,7 +227,7 @@ static hp_status search(chooser *c, hp_cost_table *t, hp_error *err) {
     return HP_OK;
 }
 
-/* Before anything is measured twice, the search may have found others. */
+/* Before anything is measured twice, searches again for other candidates. */
 static hp_status next_run(chooser *c, double left_s, planned_run **next, hp_error *err) {
     *next = choose(c, left_s);
     if (c->searches >= SEARCHES || !c->table || (*next && (*next)->visits == 0)) return HP_OK;
@@ -233,8 +236,8 @@ static hp_status next_run(chooser *c, double left_s, planned_run **next, hp_erro
     return HP_OK;
 }
 
-/* The predicted step of what rests on measurements, else 0: what was not measured says so in its rows, and the error of
- * the others is wanted. */
+/* The predicted step if it rests on measurements, otherwise 0: unmeasured costs already say so in their rows;
+ * the error of measured ones is wanted. */
 static double known_step_s(chooser *c, const calibrate_candidate *k) {
     static const double LEAST = 0.9;
     hp_error ignored = {0};
@@ -245,7 +248,7 @@ static double known_step_s(chooser *c, const calibrate_candidate *k) {
     return known ? e.figures.step_s : 0;
 }
 
-/* The best candidate of each family with several ranks, as many as fit into the seconds. */
+/* Runs the best candidate of each family with several ranks, as many as fit into the seconds. */
 static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
     const double begun_s = hp_now_s();
     if (c->table) c->setup->costs.table = c->table;

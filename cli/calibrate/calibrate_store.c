@@ -1,4 +1,4 @@
-/* calibrate_store.c - opens the samples beside a table, and takes in runs of plans. */
+/* calibrate_store.c - opens the samples beside a table, and adds runs of plans. */
 #include "cli/calibrate/calibrate_store.h"
 
 #include "costmodels/sample_store.h"
@@ -22,7 +22,7 @@ hp_status calibrate_store_open(calibrate_store *s, const char *cost_path, const 
     return hp_sample_store_begin(s->path, s->processor, jobs, time(NULL), &s->since_s, err);
 }
 
-/* Where the run was executed, and what it ran. */
+/* Reads where the run was executed, and what it ran. */
 static hp_status read_run(hp_db *db, char *processor, size_t n, char *job, size_t n_job, hp_error *err) {
     sqlite3_stmt *st = NULL;
     bool row = false;

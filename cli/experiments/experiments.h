@@ -1,5 +1,5 @@
-/* experiments.h - inside of `experiments`: published figures as text files (docs/experiments.md), what simulate predicts for
- * their set-ups, and how far off that is. */
+/* experiments.h - internals of `experiments`: published figures as text files (docs/experiments.md), the
+ * predictions of `simulate` for their set-ups, and the errors. */
 #ifndef HP_EXPERIMENTS_H
 #define HP_EXPERIMENTS_H
 
@@ -19,11 +19,11 @@ typedef enum experiment_measure {
 extern const char *const experiment_measure_names[]; /* ends with NULL */
 
 typedef enum experiment_kind {
-    EXPERIMENT_NONE, /* a run that other rows are of */
+    EXPERIMENT_NONE, /* a run to which other rows refer */
     EXPERIMENT_EXACT,
     EXPERIMENT_POINT,
     EXPERIMENT_BAND,
-    EXPERIMENT_SIGN, /* of a ratio: above or below 1; of a word: the same one */
+    EXPERIMENT_SIGN, /* ratio: above or below 1; word: the same one */
     EXPERIMENT_KINDS
 } experiment_kind;
 extern const char *const experiment_kind_names[]; /* ends with NULL */
@@ -33,15 +33,15 @@ typedef struct experiment_row {
     const char *name;
     bool runs; /* has options of its own */
     simulate_options options;
-    const char *missing; /* why it is not simulated; NULL: it is */
-    int first, second;   /* rows of the same file that it is the figure, or the ratio, of; -1: none */
+    const char *missing; /* why it is not simulated; NULL: it is simulated */
+    int first, second;   /* rows of the same file whose figure, or ratio, it is; -1: none */
     bool has_figure;
     experiment_measure measure;
-    double low, high; /* published; equal but for bands */
+    double low, high; /* published; equal except for bands */
     const char *word; /* published, of a word */
     experiment_kind kind;
-    bool used;         /* for the rows of the shipped table that cite the file */
-    const char *group; /* of rows whose best one was published; NULL: none */
+    bool used;         /* used for rows of the shipped table that cite the file */
+    const char *group; /* group whose best row was published; NULL: none */
     bool best;         /* it is that one */
     const char *note;
 } experiment_row;
@@ -49,10 +49,11 @@ typedef struct experiment_row {
 typedef struct experiment_file {
     const char *name, *path;
     const char *source, *what, *setup, *section;
-    const char *
-        cited; /* words by which rows of the shipped table, or frameworks and their rows, name it; NULL: none does */
+    const char
+        *cited; /* words by which rows of the shipped table, or frameworks and their rows, cite it; NULL: none
+                * does */
     const char *all; /* options of every row */
-    int in_table;    /* rows of these tables, and frameworks as one, that cite it */
+    int in_table;    /* number of citing rows of these tables; a framework counts as one */
     int n, capacity;
     experiment_row *row;
 } experiment_file;
@@ -62,53 +63,56 @@ typedef struct experiment_book {
     experiment_file *file;
 } experiment_book;
 
-/* Where they lie: `folder` if it is given, else that of the installation, of the sources, or ./experiments. Errors: HP_EDATA. */
+/* Finds the directory: `folder` if given, otherwise the installation's, the sources', or ./experiments.
+ * Errors: HP_EDATA. */
 hp_status experiment_folder(hp_arena *arena, const char *folder, const char **found, hp_error *err);
-/* The files of these names, or all. Errors: HP_EUSAGE (no such name), HP_EDATA (with file and line). */
+/* Reads the files of these names, or all. Errors: HP_EUSAGE (no such name), HP_EDATA (with file and line). */
 hp_status experiment_read(hp_arena *arena, const char *folder, const char *const *name, int n_name,
                           experiment_book *book, hp_error *err);
-/* One file, from its text, which is taken apart. Errors: HP_EDATA. */
+/* Parses one file; modifies its text. Errors: HP_EDATA. */
 hp_status experiment_parse(hp_arena *arena, char *text, experiment_file *f, hp_error *err);
-/* One row, of a line. Errors: HP_EDATA. */
+/* Parses one row from a line. Errors: HP_EDATA. */
 hp_status experiment_parse_row(hp_arena *arena, char *line, int number, experiment_file *f, hp_error *err);
-/* Options as on a command line. Errors: HP_EUSAGE. */
+/* Parses options as on a command line. Errors: HP_EUSAGE. */
 hp_status experiment_parse_options(hp_arena *arena, const char *text, experiment_row *row, hp_error *err);
-/* Without the blanks around it; `text` is changed. */
+/* Strips blanks at both ends; `text` is modified. */
 char *experiment_trim(char *text);
 
 /* What predicts. */
 typedef struct experiment_costs {
     bool roofline; /* peak rates of the data sheets and nothing else */
-    const char *const *
-        without; /* tables, the machine's and frameworks', without the rows that cite these; NULL: all rows */
+    const char *const
+        *without; /* ignores rows that cite these, in the machine's and the frameworks' tables; NULL: uses all
+                  * rows */
     int n_without;
 } experiment_costs;
-/* Makes them those of a set-up. */
+/* Applies the costs to a set-up. */
 hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simulate_setup *s, hp_error *err);
-/* How many rows of the shipped table and of those of frameworks name any of these, frameworks' own numbers as one. */
+/* Number of rows of the shipped and the frameworks' tables that cite any of these; frameworks' own numbers
+ * count as one. */
 hp_status experiment_cited(hp_arena *arena, const char *const *cited, int n, int *rows, hp_error *err);
 
-/* What came of one row's options. NAN, NULL: not known. */
+/* Results for one row's options. NAN, NULL: unknown. */
 typedef struct experiment_run {
     double figure[EXPERIMENT_FIRST_WORD];
-    double step_low, step_high; /* its 90 % interval over the step; 0: not known */
+    double step_low, step_high; /* ends of the step's 90 % interval, relative to the step; 0: unknown */
     const char *outcome, *family;
     char why[256]; /* there is not all */
 } experiment_run;
-/* From the first row that a rank copies for another until it has its last halo, of the rank that takes longest; NAN: there are
- * none. Errors: HP_EPLAN. */
+/* Time from the first row that a rank copies for another until its last halo arrives, for the slowest rank;
+ * NAN: no exchanges. Errors: HP_EPLAN. */
 hp_status experiment_exchange(hp_arena *arena, hp_eval *e, const hp_evaluation *v, double *seconds,
                               hp_error *err);
 void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run);
 
 /* Which rows are wanted. */
 typedef struct experiment_filter {
-    const experiment_file *file; /* of which; NULL: of any, with */
+    const experiment_file *file; /* file of the rows; NULL: any file, with */
     size_t at;                   /* byte of simulate_options: an option as text */
-    const char *value;           /* that it has */
+    const char *value;           /* value of that option */
 } experiment_filter;
 bool experiment_wants(const experiment_filter *w, const experiment_file *f, const experiment_row *row);
-/* The row whose options a row's figure is of; the first one of a ratio. */
+/* The row whose options apply to a row's figure; for a ratio, the first one. */
 const experiment_row *experiment_origin(const experiment_file *f, const experiment_row *row);
 
 /* The runs of every file and row: run[file][row]. */
@@ -127,16 +131,16 @@ typedef struct experiment_result {
 } experiment_result;
 experiment_result experiment_judge(const experiment_file *f, int row, const experiment_run *run);
 
-/* How many, and how well: by kind, points of memory apart. */
+/* Counts and errors by kind, with points of memory separate. */
 enum { EXPERIMENT_MEMORY = EXPERIMENT_KINDS, EXPERIMENT_CLASSES };
 typedef struct experiment_count {
     int rows, known, hit;
-    int used, unused; /* of the known ones, those that the table rests on, and not */
+    int used, unused; /* known ones on which the table rests, and the others */
     double error, error_unused;
 } experiment_count;
 typedef struct experiment_tally {
     experiment_count of[EXPERIMENT_CLASSES];
-    int signs, right; /* of all ratios, whatever their kind */
+    int signs, right; /* over all ratios, whatever their kind */
 } experiment_tally;
 bool experiment_is_time(experiment_measure m);
 bool experiment_is_point_of_time(const experiment_row *row);
@@ -144,7 +148,7 @@ void experiment_add(experiment_tally *t, const experiment_file *f, const experim
                     const experiment_result *r);
 double experiment_mean(double sum, int n); /* NAN of none */
 
-/* Whether the strategy that was published as the best of several is predicted to be. */
+/* Whether the best published strategy of several is also predicted to be the best. */
 typedef struct experiment_ranking {
     const experiment_file *file;
     const char *group;
@@ -154,20 +158,21 @@ typedef struct experiment_ranking {
 int experiment_rank(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
                     experiment_run *const *roofline, experiment_ranking **list);
 
-/* The points of time of a file, or of all. */
+/* The time points of a file, or of all files. */
 typedef struct experiment_group {
     const char *name; /* the file's, "all" */
     int points, used, hit;
     double error; /* sum */
-    double tau;   /* of ten rates or more, published against simulated; NAN: of fewer, or of several files */
+    double tau;   /* for ten rates or more, published against simulated; NAN: fewer, or several files */
     score_coverage coverage;
 } experiment_group;
 experiment_group experiment_group_of(int n, const experiment_file *f, experiment_run *const *run);
-/* One each of the files that have any. */
+/* One entry for each file with points. */
 int experiment_groups(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
                       experiment_group **list);
 
-/* Points of one network, machine, image size or file, with and without the rows of tables that rest on it. */
+/* Points of one network, machine, image size or file, predicted with and without the table rows that rest on
+ * it. */
 typedef struct experiment_left_out {
     const char *value;
     int points, n_without;
@@ -180,7 +185,7 @@ int experiment_leave_out(hp_arena *arena, const experiment_book *b, const experi
                          experiment_run *const *run, experiment_run *const *roofline,
                          experiment_left_out **list);
 
-/* A framework and the points, of time and memory, that it was predicted as. */
+/* A framework, and its points of time and memory. */
 typedef struct experiment_profile {
     const hp_framework *framework;
     int points, hit;
@@ -195,7 +200,7 @@ typedef struct experiment_report {
     const experiment_book *book;
     experiment_run **run, **roofline;
     experiment_tally tally, tally_roofline;
-    int cited; /* rows of tables, and frameworks as one, that were taken from any of these files */
+    int cited; /* number of table rows taken from any of these files; a framework counts as one */
     int n_group, n_profile, n_ranking, n_left_out;
     experiment_group *group, of_time; /* one each, and all */
     experiment_profile *profile;

@@ -1,4 +1,5 @@
-/* experiments_costs.c - what predicts: the machine's table, the same without some of its numbers, or a plain roofline. */
+/* experiments_costs.c - the cost sources: the machine's table, the same without some of its numbers, or a
+ * plain roofline. */
 #include "cli/experiments/experiments.h"
 
 #include "costmodels/framework/framework_rows.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* Peak rates of the data sheets; nothing is started, nothing waits. */
+/* Peak rates of the data sheets; starting costs nothing, and nothing waits. */
 static const char PEAK[] = "hplan-cost 2\n"
                            "machine any\n"
                            "date 2026-11-23\n"
@@ -34,7 +35,7 @@ static hp_cost_table *without(hp_arena *arena, const hp_cost_table *t, const exp
     return left;
 }
 
-/* A table's text without the lines that cite them. */
+/* A table's text without the lines that cite any of them. */
 static const char *uncited(hp_arena *arena, const char *text, const experiment_costs *c) {
     char *left = HP_NEW(arena, char, strlen(text) + 1), *to = left;
     for (size_t n; *text; text += n) {
@@ -46,8 +47,8 @@ static const char *uncited(hp_arena *arena, const char *text, const experiment_c
     return left;
 }
 
-/* The framework without what was taken from published figures: rates of its tables, what a module of Python and a step's
- * call take, and the host at an end of a message. */
+/* The framework without what was fitted to published figures: its tables' rates, the times of a Python module
+ * and of a step's call, and host time at message ends. */
 static const hp_framework *unfitted(hp_arena *arena, const hp_framework *f, const experiment_costs *c) {
     hp_framework *left = HP_NEW(arena, hp_framework, 1);
     *left = *f;
@@ -67,7 +68,7 @@ hp_status experiment_use_costs(hp_arena *arena, const experiment_costs *c, simul
     return hp_rows_parse(arena, PEAK, "peak rates", &s->costs.table, err);
 }
 
-/* Rows of one table that name any of them. */
+/* Number of rows of one table that cite any of them. */
 static hp_status count_rows(hp_arena *arena, const char *text, const char *const *cited, int n, int *rows,
                             hp_error *err) {
     hp_cost_table *t = NULL;

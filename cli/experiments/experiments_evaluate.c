@@ -33,7 +33,7 @@ static void take(const hp_evaluation *v, experiment_run *run) {
     run->step_high = v->figures.step_high_s / v->figures.step_s;
 }
 
-/* Without a strategy: the best there is. */
+/* Without a strategy: searches for the best one. */
 static hp_status search(hp_arena *arena, simulate_setup *s, experiment_run *run, hp_error *err) {
     simulate_found f = {0};
     HP_TRY(simulate_search(arena, s, &f, err));

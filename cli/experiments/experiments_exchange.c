@@ -1,4 +1,4 @@
-/* experiments_exchange.c - how long ranks exchange the halos of a map, without the layers beside it. */
+/* experiments_exchange.c - time in which ranks exchange the halos of a map, without the layers beside it. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@ static bool is_message(const hp_role *r, const hp_task *t, int operand) {
     return t->op == HP_TASK_COPY && r->buffer[r->operand[t->operand + operand]].kind == HP_BUF_MESSAGE;
 }
 
-/* Tasks first <= t < end: rows into messages, messages, and out of them; beside them the own map, if it gets room for halos. */
+/* Tasks first <= t < end: copies into messages, messages, and copies out of them; also the copy of the rank's
+ * own map, if it gets room for halos. */
 typedef struct exchange {
     int first, end;
 } exchange;
@@ -29,7 +30,7 @@ static exchange first_exchange(const hp_role *r) {
     return x;
 }
 
-/* What the layer does: its kernels, and starting them. */
+/* The layer's part: its kernels, and the time to start them. */
 static double own_copy_s(hp_cost_cache *c, const hp_program *p, const hp_graph *g, const hp_role *r,
                          int task) {
     const hp_task *t = &r->task[task];
@@ -46,7 +47,7 @@ static double of_rank(hp_cost_cache *c, const hp_program *p, const hp_graph *g, 
     double beside_s = 0;
     for (int64_t i = 0; i < n_span; i++) {
         if (span[i].task < x.first || span[i].task >= x.end) continue;
-        if (r->task[span[i].task].op != HP_TASK_RECV) /* those wait from when they may */
+        if (r->task[span[i].task].op != HP_TASK_RECV) /* waiting counts from when they may start */
             from_ns = span[i].t0_ns < from_ns ? span[i].t0_ns : from_ns;
         to_ns = span[i].t1_ns > to_ns ? span[i].t1_ns : to_ns;
         beside_s += own_copy_s(c, p, g, r, span[i].task);

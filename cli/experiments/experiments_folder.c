@@ -1,4 +1,4 @@
-/* experiments_folder.c - where the files of published figures lie, and which of them are asked for. */
+/* experiments_folder.c - finds the files of published figures and selects the requested ones. */
 #include "cli/experiments/experiments.h"
 
 #include "costmodels/text_file.h"

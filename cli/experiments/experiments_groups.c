@@ -1,4 +1,5 @@
-/* experiments_groups.c - points of time of each file together, and of all: how far off, in which order, and how often inside of their intervals. */
+/* experiments_groups.c - time points by file and in total: errors, ranking, and coverage of their
+ * intervals. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static score_interval interval_of(const experiment_row *r, int row, const experi
     const experiment_run *of = &run[r->first >= 0 ? r->first : row];
     const bool step = r->measure == EXPERIMENT_step_s, rate = r->measure == EXPERIMENT_images_per_s;
     if (r->second >= 0 || (!step && !rate)) return (score_interval){0};
-    /* of the step: as much shorter as the rate is higher */
+    /* interval of the step, which is shorter by as much as the rate is higher */
     return (score_interval){of->step_low, of->step_high, step ? r->low / x->value : x->value / r->low};
 }
 

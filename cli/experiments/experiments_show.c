@@ -1,4 +1,5 @@
-/* experiments_show.c - the report as tables: every row, the sums, rankings, and what leaving out does. */
+/* experiments_show.c - the report as tables: every row, the totals, rankings, and the effect of leaving out
+ * data. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
@@ -36,14 +37,14 @@ static const char *percent(double part, bool signs, char out[16]) {
     return out;
 }
 
-/* "MISS" and "wrong side" beside what was published. */
+/* "MISS" and "wrong side", shown beside the published value. */
 static const char *remark(const experiment_row *r, const experiment_result *x) {
     if (x->verdict == EXPERIMENT_OPEN) return "";
     if (x->sign == EXPERIMENT_MISS) return " WRONG SIGN";
     return x->verdict == EXPERIMENT_HIT ? "" : r->kind == EXPERIMENT_EXACT ? " NOT HELD" : " MISS";
 }
 
-/* Of the column of names. */
+/* Width of the column of names. */
 static int width_of(const experiment_file *f) {
     int width = 16;
     for (int i = 0; i < f->n; i++) {
@@ -67,7 +68,7 @@ static void print_row(const experiment_file *f, const experiment_row *r, const e
     printf("\n");
 }
 
-/* A run that nothing is published of is shown where it failed. */
+/* A run without published figures is shown only if it failed. */
 static bool shown(const experiment_row *r, const experiment_result *x) {
     return r->has_figure || r->missing || *x->why;
 }
@@ -134,7 +135,7 @@ static void print_groups(const experiment_report *r) {
     if (r->n_group > 1) print_group(&r->of_time);
 }
 
-/* How many numbers each framework has beside the points that it is judged by. */
+/* Prints how many numbers each framework has, beside the points by which it is judged. */
 static void print_profiles(const experiment_report *r) {
     char error[16];
     if (r->n_profile)

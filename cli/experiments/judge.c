@@ -1,10 +1,10 @@
-/* judge.c - a prediction beside what was published, and the sums of many. */
+/* judge.c - compares predictions with published figures, and sums over many. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double CLOSE = 0.15; /* a point is hit within it */
+static const double CLOSE = 0.15; /* a prediction within this distance counts as a hit */
 
 static experiment_verdict verdict_of(bool hit) {
     return hit ? EXPERIMENT_HIT : EXPERIMENT_MISS;
@@ -15,7 +15,7 @@ static double value_of(const experiment_row *r, int row, const experiment_run *r
     return r->second < 0 ? first : first / run[r->second].figure[r->measure];
 }
 
-/* The side of 1 that was published: 1, -1; 0: either. */
+/* The published side of 1: 1 or -1; 0: either. */
 static int side_of(const experiment_row *r) {
     if (r->word) return strcmp(r->word, "above") == 0 ? 1 : -1;
     return r->low >= 1 ? 1 : r->high <= 1 ? -1 : 0;

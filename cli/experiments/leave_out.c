@@ -1,5 +1,5 @@
-/* leave_out.c - points of one network, machine, image size or file, predicted without what was learnt from figures of it: rows
- * of tables that cite them are taken out. */
+/* leave_out.c - points of one network, machine, image size or file, predicted without table rows that cite
+ * figures of it. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ hp_status experiment_find_dimension(const char *name, const experiment_dimension
     return hp_fail(err, HP_EUSAGE, "--leave-out '%.40s' is not one of net, machine, image, group", name);
 }
 
-/* All rows that have what this one has. */
+/* Selects all rows with the same value as this one. */
 static experiment_filter alike(const experiment_dimension *d, const experiment_file *f,
                                const experiment_row *r) {
     if (d->file) return (experiment_filter){.file = f, .value = f->name};
@@ -33,7 +33,7 @@ static experiment_filter alike(const experiment_dimension *d, const experiment_f
                                .value = *(const char *const *)(const void *)((const char *)o + d->at)};
 }
 
-/* The mean error of a value's points, and how many they are. */
+/* Mean error of a value's points, and their number. */
 static double mean_error(const experiment_book *b, const experiment_filter *w, experiment_run *const *run,
                          int *points) {
     double sum = 0;
@@ -51,7 +51,7 @@ static double mean_error(const experiment_book *b, const experiment_filter *w, e
     return experiment_mean(sum, *points);
 }
 
-/* What tables call the files that have figures of this value which they rest on. */
+/* Citations, in tables, of the files with figures of this value on which they rest. */
 static int cited_by(hp_arena *arena, const experiment_book *b, const experiment_filter *w,
                     const char *const **list) {
     const char **cited = HP_NEW(arena, const char *, b->n);

@@ -1,4 +1,5 @@
-/* profiles.c - how many numbers describe each framework beside how many points it is judged by. */
+/* profiles.c - the number of parameters that describe each framework, beside the number of points by which it
+ * is judged. */
 #include "cli/experiments/experiments.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* ranking.c - of the strategies that a publication compared, is its best one predicted to be the best? */
+/* ranking.c - is the best strategy of a publication also predicted to be the best of those it compared? */
 #include "cli/experiments/experiments.h"
 
 #include "plan/strategy/family.h"
@@ -9,7 +9,7 @@ static bool in_group(const experiment_row *r, const char *group) {
     return r->group && strcmp(r->group, group) == 0;
 }
 
-/* The fastest of a group; NULL: none of them has a time. One that does not fit is the slowest. */
+/* The fastest of a group; NULL if none of them has a time. A strategy that does not fit counts as slowest. */
 static const experiment_row *fastest(const experiment_file *f, const char *group, const experiment_run *run) {
     const experiment_row *best = NULL;
     double most = 0;

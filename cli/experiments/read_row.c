@@ -1,4 +1,5 @@
-/* read_row.c - one row: name | options, or the rows that it is of | measure value | kind, words | note. */
+/* read_row.c - parses one row: name | options, or the rows that it refers to | measure value | kind, words |
+ * note. */
 #include "cli/experiments/experiments.h"
 
 #include "base/units.h"

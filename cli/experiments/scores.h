@@ -1,19 +1,22 @@
-/* scores.h - how well predictions rank, and how often their intervals hold what was published. Pure functions. */
+/* scores.h - how well predictions rank, and how often their intervals contain the published value. Pure
+ * functions. */
 #ifndef HP_SCORES_H
 #define HP_SCORES_H
 
-/* Kendall's tau-b of n pairs (a[i], b[i]): of all couples of pairs, those in the same order less those in opposite order, over
- * the geometric mean of those that a does not tie and those that b does not. NAN: a or b ties them all. Cost: n^2.
- * M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945). */
+/* Kendall's tau-b of n pairs (a[i], b[i]): the number of couples in the same order minus those in opposite
+ * order, divided by the geometric mean of the couples not tied in a and those not tied in b. NAN if all are
+ * tied in a or in b. Cost: n^2. M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33
+ * (1945). */
 double score_tau(int n, const double *a, const double *b);
 
-/* An interval around a prediction of 1; its ends belong to it. low 0: it is not known. */
+/* An interval around a prediction of 1, including its ends. low 0: unknown. */
 typedef struct score_interval {
     double low, high;
-    double truth; /* what was published, over the prediction */
+    double truth; /* published value over prediction */
 } score_interval;
 
-/* Of the known ones: how many they are, how many hold the truth, and the median of half of high - low (NAN: none is known). */
+/* Number of known intervals, number that contain the truth, and the median half-width (high - low) / 2 (NAN:
+ * none is known). */
 typedef struct score_coverage {
     int known, covered;
     double half_width;

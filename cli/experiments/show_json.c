@@ -11,7 +11,7 @@ static json_t *verdict(experiment_verdict v) {
     return v == EXPERIMENT_OPEN ? json_null() : json_boolean(v == EXPERIMENT_HIT);
 }
 
-/* An open end of a band is null. */
+/* The open end of a band is null. */
 static json_t *row_json(const experiment_file *f, const experiment_row *r, const experiment_result *x,
                         const experiment_result *y) {
     const bool has = r->has_figure && !r->word;

@@ -1,11 +1,12 @@
-/* words.c - the options of a row, as `hplan simulate` would get them. */
+/* words.c - splits the options of a row as a shell would for `hplan simulate`. */
 #include "cli/experiments/experiments.h"
 
 #include <string.h>
 
 enum { MOST_WORDS = 64 };
 
-/* Cuts `text` at blanks outside of double quotes, which go. Returns the number of words, -1: too many, or a quote is open. */
+/* Splits `text` at blanks outside double quotes, and removes the quotes. Returns the number of words; -1: too
+ * many, or an open quote. */
 static int split(char *text, char **word) {
     int n = 0;
     for (char *from = text; *from;) {
@@ -31,7 +32,7 @@ hp_status experiment_parse_options(hp_arena *arena, const char *text, experiment
     for (int i = 1; i <= n; i += 2)
         if (strncmp(word[i], "--", 2) != 0 || i == n)
             return hp_fail(err, HP_EUSAGE, "'%.40s' is no option with its value", word[i]);
-    for (int i = 1; i <= n; i += 2) { /* one at a time, so that the wrong one can be named */
+    for (int i = 1; i <= n; i += 2) { /* one at a time, to name the wrong one */
         char *pair[] = {command, word[i], word[i + 1], NULL};
         if (argp_parse(&simulate_argp, 3, pair, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL,
                        &row->options) != 0)

@@ -1,4 +1,4 @@
-/* history_line.c - the history's figures in words. */
+/* history_line.c - the history's figures as text. */
 #include "cli/history/history_line.h"
 #include "cli/history/history_speed.h"
 #include "networks/nets/nets.h"
@@ -12,7 +12,7 @@ static bool is_outside(const hp_ledger_entry *e) {
     return e->low_s > 0 && (measured_s < e->low_s || measured_s > e->high_s);
 }
 
-/* A model that was imported has no name that calibrate would know. */
+/* `calibrate` does not know the name of an imported model. */
 static void set_again(const hp_ledger_entry *e, char *out, size_t n) {
     const hp_net_row *row;
     hp_net_args args;

@@ -1,4 +1,4 @@
-/* history_line.h - how good predictions have been on this machine, in a line: of `history` and `doctor`. */
+/* history_line.h - how good predictions have been on this machine, in one line for `history` and `doctor`. */
 #ifndef HP_HISTORY_LINE_H
 #define HP_HISTORY_LINE_H
 
@@ -7,20 +7,21 @@
 #include "traces/ledger.h"
 
 typedef struct history_figures {
-    hp_ledger_figures raw, equal; /* of this machine's runs; at equal machine speed */
+    hp_ledger_figures raw, equal; /* for runs on this machine; the same at equal machine speed */
     int elsewhere;                /* runs on other processors, or of plans for other machines */
-    double drift;     /* of the newest of them: its time over that at equal speed; NaN: not known */
-    char when[32];    /* it was, UTC */
-    int uncalibrated; /* predicted here without a calibration of this processor */
+    double drift;                 /* newest run: its time relative to that at equal speed; NaN: unknown */
+    char when[32];                /* date and time of that run, UTC */
+    int uncalibrated;             /* runs predicted here without a calibration of this processor */
     char again
-        [160]; /* the command that calibrates for what was last outside of its interval; "": nothing was */
+        [160]; /* the command that calibrates for the latest run outside its interval; "": all were inside */
 } history_figures;
 
-/* `here`: the processor's name. use: room for n, set to whether a run counts. */
+/* `here`: the processor's name. use: n entries, set to whether a run counts. */
 history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, bool *use);
 
-/* Do the intervals keep what they say? Of a few runs some may be outside by chance: no if so few or fewer of that many are
- * inside once in a hundred where 90 % are to be expected (binomial). At equal machine speed, where that is known. */
+/* Do the intervals cover as many runs as they claim? With few runs, some may be outside by chance. No, if the
+ * probability of at most this many inside is one in a hundred when 90 % are expected (binomial). Uses equal
+ * machine speed, if known. */
 bool history_covers(const history_figures *f);
 
 /* "41 runs on this machine: median error 3.8%, 90% intervals covered 93%; at equal speed 2.1% and 95%" */

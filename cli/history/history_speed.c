@@ -1,4 +1,4 @@
-/* history_speed.c - yardsticks of a run against those of the cost table. */
+/* history_speed.c - compares the yardsticks of a run with those of the cost table. */
 #include "cli/history/history_speed.h"
 
 #include "costmodels/cost_speed.h"
@@ -14,7 +14,8 @@ static int cores_of(const hp_machine *m) {
     return m->cores_per_node > 0 ? m->cores_per_node : m->devices_per_node;
 }
 
-/* Of the fullest node: ranks fill one node after another, and share them evenly where there are more. */
+/* Number of ranks on the fullest node: ranks fill one node after another, and share them evenly if there are
+ * more. */
 static int ranks_of_node(const hp_plan *plan) {
     const hp_machine *m = &plan->machine;
     const int ranks = hp_program_ranks(plan->program);
@@ -22,7 +23,7 @@ static int ranks_of_node(const hp_plan *plan) {
     return ranks < m->devices_per_node ? ranks : m->devices_per_node;
 }
 
-/* Ranks that compute at a time on a node: no more than it has cores. */
+/* Number of ranks that compute at a time on a node, at most its number of cores. */
 static int computing_ranks(const hp_plan *plan) {
     const int ranks = ranks_of_node(plan), cores = cores_of(&plan->machine);
     return ranks < cores ? ranks : cores;
@@ -43,11 +44,11 @@ static void set_classes(const hp_plan *plan, const hp_cost_table *table, const h
 
 /* --- tasks --- */
 
-/* What Linux lets a process run for while others wait: 0.7 ms x (1 + log2 of the cores, at most 8), the base slice of
- * its fair scheduler (since Linux 6.6). */
+/* How long Linux lets a process run while others wait: 0.7 ms x (1 + log2 of the cores, at most 8), the base
+ * slice of its fair scheduler (since Linux 6.6). */
 static const double SLICE_S = 2.8e-3;
 
-/* More ranks than cores take turns: that much absence is the plan's. */
+/* With more ranks than cores, ranks take turns; the plan accounts for that much absence. */
 static double expected_availability(const hp_plan *plan) {
     const int ranks = ranks_of_node(plan), cores = cores_of(&plan->machine);
     return ranks > cores ? (double)cores / ranks : 1;
@@ -74,7 +75,7 @@ static hp_task_speed speed_of_tasks(hp_arena *arena, const hp_plan *plan, const 
     return (hp_task_speed){run, predicted, present, SLICE_S};
 }
 
-/* Is the trace one of this plan's program? Tasks of another have no sizes here. */
+/* Does the trace belong to this plan's program? Tasks of another program have no sizes here. */
 static bool is_of_plan(const hp_plan *plan, const hp_trace *a) {
     if (strcmp(a->plan_hash, plan->hash.hex) != 0) return false;
     for (int i = 0; i < a->n_task; i++)
@@ -118,7 +119,7 @@ static hp_status read_basis(hp_arena *arena, const char *path, hp_plan *plan, hp
     return s;
 }
 
-/* Has it an executed run? */
+/* Does the file contain an executed run? */
 static bool is_run(const char *path) {
     hp_db db;
     int64_t exec = -1;

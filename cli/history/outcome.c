@@ -1,4 +1,4 @@
-/* outcome.c - reads run.db once the run is over: the steps that `compare` counts, with the same functions. */
+/* outcome.c - reads run.db after the run: the steps that `compare` counts, with the same functions. */
 #include "cli/history/outcome.h"
 
 #include "costmodels/cost_stored.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A candidate whose cut is not written out is the plan with its own. */
+/* A candidate without a written-out cut is the plan with its own cut. */
 static bool is_the_plan(const hp_candidate *c, const hp_plan *plan) {
     hp_strategy s, chosen = plan->strategy;
     if (c->batch != plan->batch || c->gpus != hp_strategy_devices(&chosen)) return false;

@@ -5,8 +5,8 @@
 #include "cli/history/outcome.h"
 #include "traces/ledger.h"
 
-/* Appends the run, unless HPLAN_NO_HISTORY is set, or it is too short to say anything but how long a warm-up takes. A history that cannot be written is worth
- * one line on stderr: it never fails a run. */
+/* Appends the run, unless HPLAN_NO_HISTORY is set or the run has only a warm-up. If the history cannot be
+ * written, prints one line on stderr; it never fails a run. */
 void run_record(const hp_plan *plan, const run_outcome *r);
 
 #endif

@@ -1,4 +1,5 @@
-/* hostfile.c - lines "NAME [slots=N] ..." (Open MPI's mpirun(1), "Specifying Host Nodes"); a name may come twice. */
+/* hostfile.c - parses lines "NAME [slots=N] ..." (Open MPI's mpirun(1), "Specifying Host Nodes"); a name may
+ * occur twice. */
 #define _GNU_SOURCE
 #include "cli/launch/hostfile.h"
 #include "base/arena.h"
@@ -21,7 +22,7 @@ static bool is_own_name(const char *name) {
     return strcmp(name, "localhost") == 0 || (n == plain && strncmp(name, own, n) == 0);
 }
 
-/* A socket can be bound to addresses of this machine alone. */
+/* Only this machine's addresses can be bound to a socket. */
 static bool is_own_address(const struct addrinfo *a) {
     const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool own = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
@@ -61,7 +62,7 @@ static node *find_node(node_list *l, const char *name) {
     return &l->at[l->n++];
 }
 
-/* The number of "slots=N" or "slots = N", not of "max_slots=N". */
+/* The number in "slots=N" or "slots = N", but not in "max_slots=N". */
 static int slots_of(const char *words) {
     int slots = 0;
     const char *said = words;
@@ -126,7 +127,7 @@ bool given_nodes_name(const char *path, int number, char *name, size_t n) {
     return there;
 }
 
-/* mpirun knows its own node by the name that the node has itself, whatever the hostfile calls it. */
+/* mpirun knows its own node by the node's own name, whatever the hostfile calls it. */
 static void name_own_node(node_list *l) {
     char own[HOST_NAME_MAX + 1] = "";
     gethostname(own, sizeof own - 1);

@@ -1,4 +1,4 @@
-/* launch.c - supervises a run: its output, its errors, hplan's signals, its end. One poll loop, without
+/* launch.c - supervises a run: its output, its errors, signals to hplan, and its end. One poll loop, without
  * threads or signal handlers. */
 #define _GNU_SOURCE
 #include "cli/launch/launch.h"
@@ -23,16 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Time for mpirun to clean up once a run was told to end or reported a failure. Its own SIGTERM, pause,
+/* Time for mpirun to clean up after a run was told to end or reported a failure. Its own SIGTERM, pause,
  * SIGKILL take 1 to 2 s. */
 static const double GRACE_S = 8;
-/* Ranks notice one of them that does not move after 10 s, and say what they wait for, which may take them a while; all of them, the
- * only one, or their launcher nobody but hplan notices. A process may wait long for its disk, and go on. */
+/* After 10 s, ranks notice that one of them does not move, and report what they wait for, which may take a
+ * while. If all of them, the only one, or their launcher is stopped, only hplan can notice. A process may
+ * wait long for its disk and then continue. */
 static const double AFTER_DEADLINE_S = 2.5, SILENT_S = 2, LOOK_EVERY_S = 1;
 static const struct {
     hp_process_state state;
     double limit_s; /* without --deadline */
-    bool unmoved;   /* only where no rank has moved meanwhile */
+    bool unmoved;   /* only if no rank has moved meanwhile */
     const char *what, *why;
 } HALTS[] = {
     {HP_PROCESS_STOPPED, 15, false, "stopped for", "by SIGSTOP, or a suspended job"},
@@ -52,19 +53,19 @@ typedef struct launch_watch {
     int signals; /* signalfd */
     stream out, err;
     bool banner;           /* inside a block that mpirun delimits with ----- */
-    char banner_text[600]; /* of the first block: the reason if mpirun could not start the run */
+    char banner_text[600]; /* text of the first block: the reason if mpirun could not start the run */
     int banners;
     int dead_rank, dead_signal; /* as reported by mpirun; -1: none */
-    char lost_node[256];        /* likewise, of a daemon that it lost; "": none */
-    bool begun;                 /* ranks have had something to say */
-    int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0 */
+    char lost_node[256];        /* likewise, node of a daemon that it lost; "": none */
+    bool begun;                 /* the ranks have written something */
+    int own_signal;             /* SIGINT, SIGTERM or SIGHUP sent to hplan; 0: none */
     double own_signal_s;        /* when the first one arrived */
-    double asked_s;             /* when the ranks were last asked to save and end; 0 */
-    double halted_s[N_HALT];    /* since when there is such a process; 0: there is none */
-    double looked_s;            /* when that was looked at */
-    uint64_t beats;             /* then, of all ranks of this node */
+    double asked_s;             /* when the ranks were last asked to save and end; 0: never */
+    double halted_s[N_HALT];    /* since when such a process exists; 0: there is none */
+    double looked_s;            /* when that was last checked */
+    uint64_t beats;             /* beats of all ranks of this node at that time */
     double kill_s;              /* when to kill the run; 0: not set */
-    int kills;                  /* how often that was done */
+    int kills;                  /* number of kills so far */
     oom_count killed;           /* before the run began */
     hp_error said, *error;      /* hplan-exec's message; hplan's own */
 } launch_watch;
@@ -80,11 +81,11 @@ static void signal_ranks(launch_watch *w, int number) {
 
 /* --- lines --- */
 
-static const char BANNER[] = "-----"; /* begins and ends what mpirun says */
+static const char BANNER[] = "-----"; /* delimits messages of mpirun */
 
 static void handle_err_line(launch_watch *w, const char *line);
 
-/* What a remote node's daemon has to say comes with the ranks' own lines. */
+/* A remote node's daemon writes among the ranks' own lines. */
 static void handle_out_line(launch_watch *w, const char *line) {
     if (w->banner || strncmp(line, BANNER, strlen(BANNER)) == 0) {
         handle_err_line(w, line);
@@ -95,8 +96,8 @@ static void handle_out_line(launch_watch *w, const char *line) {
         signal_ranks(w, SIGTERM);
 }
 
-/* Lines to suppress: once the run is ending, everything that Open MPI's run-time and the killed ranks print;
- * before that, warnings about the shared memory of a dead rank, and libevent's about its closed pipe. */
+/* Lines to suppress. Once the run is ending: everything that Open MPI's run-time and the killed ranks print.
+ * Before that: warnings about the shared memory of a dead rank, and libevent's about its closed pipe. */
 static bool is_noise(const launch_watch *w, const char *line) {
     static const char *const NOISE[] = {"] Read -1, expected ", "[warn] Epoll "};
     if (w->asked_s > 0 && strstr(line, "Forwarding signal ")) return true; /* mpirun says so */
@@ -105,8 +106,8 @@ static bool is_noise(const launch_watch *w, const char *line) {
     return w->kill_s > 0;
 }
 
-/* Keeps hplan-exec's message for the caller, parses mpirun's banners for the rank that died, and passes
- * everything else on. */
+/* Keeps hplan-exec's message for the caller, parses mpirun's banners for the rank that died, and forwards
+ * everything else. */
 static void handle_err_line(launch_watch *w, const char *line) {
     static const char MESSAGE[] = "hplan: ", ON_NODE[] = " on node ";
     const char *daemon = strstr(line, "Remote daemon:");
@@ -156,7 +157,7 @@ static void exec_launcher(const cli_launch *l, launch_command *c, const int out[
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, before, NULL);
-    /* once hplan was killed nobody reads, and mpirun, its own handlers gone, is still to remove its session */
+    /* after hplan is killed, nobody reads; mpirun, without its own handlers, must still remove its session */
     signal(SIGPIPE, SIG_IGN);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
@@ -182,13 +183,13 @@ static hp_status fork_child(launch_watch *w, launch_command *c, const sigset_t *
     w->out.fd = out[0];
     w->err.fd = complaints[0];
     if (w->child < 0) return hp_fail(err, HP_EINTERNAL, "cannot start a process: %s", strerror(errno));
-    hp_error ignored; /* it is for those who recover what a kill has left */
+    hp_error ignored; /* only needed by those who recover after a kill */
     if (w->l->scratch) owners_note(w->l->scratch, "launcher", w->child, &ignored);
     return HP_OK;
 }
 
 /* The first signal asks the ranks to clean up, the second kills them. timeout(1) signals its child and then
- * its group: two signals in quick succession count as one. */
+ * its group, so two signals in quick succession count as one. */
 static void handle_signal(launch_watch *w) {
     static const double AGAIN_S = 0.5; /* faster than anyone presses Ctrl-C twice on purpose */
     struct signalfd_siginfo info;
@@ -208,7 +209,7 @@ static void handle_signal(launch_watch *w) {
     signal_ranks(w, SIGTERM);
 }
 
-/* Has a rank of this node moved since the last look? Before there is a board nobody knows. */
+/* Has a rank of this node moved since the last check? Unknown before there is a board. */
 static bool has_moved(launch_watch *w) {
     const int n = w->l->ranks;
     char path[4200];
@@ -228,11 +229,11 @@ static bool has_moved(launch_watch *w) {
 static void end_halted(launch_watch *w, int h, const char *who) {
     hp_fail(w->error, HP_ESTALL, "stalled: %s %.0f s %s: %s", HALTS[h].what, hp_now_s() - w->halted_s[h],
             HALTS[h].why, who);
-    kill(-w->child, SIGKILL); /* what is stopped takes no other signal; ranks end with their launcher */
+    kill(-w->child, SIGKILL); /* a stopped process handles no other signal; ranks end with their launcher */
     start_grace(w);
 }
 
-/* A while of hplan's own, in which it could not look, does not count: it was stopped, too. */
+/* Time in which hplan itself was stopped, and could not check, does not count. */
 static void look_for_halted(launch_watch *w) {
     const double now = hp_now_s(), since = w->looked_s, deadline_s = w->l->deadline_s;
     if (w->kill_s > 0 || now < since + LOOK_EVERY_S) return;
@@ -253,13 +254,14 @@ static void look_for_halted(launch_watch *w) {
     }
 }
 
-/* mpirun waits up to 2 s between the signals by which it ends ranks, even when none is left. Any signal ends such a wait. */
+/* mpirun waits up to 2 s between the signals by which it ends ranks, even if none is left. Any signal ends
+ * such a wait. */
 static void hurry(const launch_watch *w) {
     if (w->l->ranks > 1 && launch_is_left_alone(w->child)) kill(w->child, SIGCHLD);
 }
 
-/* Runs until both streams end: then no process that could still write is left. One that waits in the kernel for a disk cannot be
- * killed before that answers; it is left behind. */
+/* Runs until both streams end: then no process that could still write is left. A process that waits in the
+ * kernel for a disk cannot be killed until the disk answers; it is left behind. */
 static void poll_streams(launch_watch *w) {
     bool out = true, err = true;
     while ((out || err) && w->kills < 2) {
@@ -280,7 +282,7 @@ static void poll_streams(launch_watch *w) {
 
 /* --- the run's status --- */
 
-/* rank -1: unknown which. Of other nodes nobody can tell here. */
+/* rank -1: unknown which. Processes on other nodes cannot be identified here. */
 static hp_status fail_dead(const launch_watch *w, const char *who, int rank, int number, hp_error *err) {
     char name[48] = "a rank", why[600] = "";
     if (rank >= 0) snprintf(name, sizeof name, "rank %d", rank);
@@ -308,7 +310,7 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
     if (w->dead_rank >= 0) return fail_dead(w, NULL, w->dead_rank, w->dead_signal, err);
     snprintf(who, sizeof who, "the launcher %.64s", launcher);
     if (WIFSIGNALED(status) && w->l->ranks > 1) return fail_dead(w, who, -1, WTERMSIG(status), err);
-    if (code > 128 && code - 128 < NSIG) /* mpirun also ends with 255: it could not reach a node */
+    if (code > 128 && code - 128 < NSIG) /* mpirun also exits with 255 if it could not reach a node */
         return fail_dead(w, NULL, w->l->ranks == 1 ? 0 : -1, code - 128, err);
     if (w->banner_text[0] &&
         w->begun) /* a daemon that is killed may look to it like one that did not start */
@@ -320,10 +322,10 @@ static hp_status run_status(const launch_watch *w, const char *launcher, int sta
     return hp_fail(err, HP_EINTERNAL, "hplan-exec ended with exit code %d and no message", code);
 }
 
-/* Ranks whose mpirun has ended are children of hplan (PR_SET_CHILD_SUBREAPER): kills and reaps them. */
+/* Kills and reaps ranks whose mpirun has ended; they are children of hplan (PR_SET_CHILD_SUBREAPER). */
 static void reap_orphans(void) {
     char list[4096];
-    /* a killed process ends within milliseconds; 2 s if its memory is large */
+    /* a killed process ends within milliseconds, or 2 s if its memory is large */
     for (int i = 0; i < 100; i++) {
         while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
@@ -345,7 +347,7 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
     }
     kill(-w->child, SIGKILL); /* any process left in the group */
     reap_orphans();
-    hp_quota_sweep(""); /* of ranks that were killed */
+    hp_quota_sweep(""); /* quotas of killed ranks */
     leftovers_sweep_mpirun(w->child);
     close(w->out.fd);
     close(w->err.fd);
@@ -356,8 +358,8 @@ static hp_status run_child(launch_watch *w, launch_command *c, const sigset_t *b
     return run_status(w, c->word[0], status, err);
 }
 
-/* Signals that would end hplan, SIGHUP unless nohup ignores it (a blocked signal would reach the signalfd even if
- * ignored). */
+/* Signals that would end hplan. Excludes SIGHUP if nohup ignores it (a blocked signal would reach the
+ * signalfd even if ignored). */
 static void ending_signals(sigset_t *set) {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
     struct sigaction hangup;

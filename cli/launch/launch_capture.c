@@ -19,8 +19,7 @@
 
 extern char **environ;
 
-/* Starts argv with stdout on `out_fd`, in a process group of its own so that its children can be killed
- * too. */
+/* Starts argv with stdout on `out_fd`, in its own process group, so that its children can be killed too. */
 static bool spawn_program(const char *const *argv, int out_fd, pid_t *pid) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -36,7 +35,7 @@ static bool spawn_program(const char *const *argv, int out_fd, pid_t *pid) {
     return !bad;
 }
 
-/* Appends what the pipe holds now; output beyond `size` is dropped. False at its end. */
+/* Appends what the pipe holds now; drops output beyond `size`. Returns false at its end. */
 static bool read_some(int fd, char *out, size_t size, size_t *used) {
     char chunk[4096];
     ssize_t n;
@@ -49,8 +48,8 @@ static bool read_some(int fd, char *out, size_t size, size_t *used) {
     return n < 0 && errno == EAGAIN;
 }
 
-/* Reads to the end of the pipe, or until the child has ended: a process that it left behind may hold the pipe open. `fd` does not
- * block. False at the deadline. */
+/* Reads until the pipe ends or the child has ended, since a process that it left behind may hold the pipe open.
+ * `fd` does not block. Returns false at the deadline. */
 static bool read_all(int fd, int child, double deadline_s, char *out, size_t size) {
     size_t used = 0;
     for (;;) {

@@ -24,7 +24,7 @@ static void words(launch_command *c, const char *const *list) {
     for (; *list; list++) word(c, "%s", *list);
 }
 
-/* The other nodes' cores are not known: as many as this one's. */
+/* The other nodes' cores are unknown; assumes as many as on this node. */
 static bool is_oversubscribed(const cli_launch *l) {
     hp_here here;
     given_nodes given;
@@ -46,7 +46,7 @@ static void add_mpirun(const cli_launch *l, launch_command *c) {
                                          LAUNCH_KEEP_ALIVE,
                                          NULL};
     static const char *const ONE_NODE[] = {"--mca", "btl", "self,vader", NULL};
-    /* those are its transports; to look for networks first takes a fifth of a second */
+    /* its shared-memory transports; searching for networks first takes a fifth of a second */
     static const char *const SHARED_MEMORY[] = {"--mca", "pml", "ob1", NULL};
     static const char *const YIELD[] = {"--mca", "mpi_yield_when_idle", "1",
                                         NULL}; /* 18 times faster with 2 ranks per core */
@@ -152,8 +152,9 @@ int launch_variables(const cli_launch *l, char threads[16], launch_variable list
     snprintf(threads, 16, "%d", l->threads);
     list[n++] = (launch_variable){"OMP_NUM_THREADS", threads, true};
     if (l->in_order) list[n++] = (launch_variable){"SLURM_HOSTFILE", l->hostfile, true};
-    /* Over TCP Open MPI puts large messages, and lets the request for one wait behind the whole of another: two ranks that
-     * exchange may take turns, and the link is half as fast. Sent in fragments, both ways go at once. */
+    /* Over TCP, Open MPI issues a put for a large message, and the request for one waits behind the whole of
+     * another. Two ranks that exchange data may thus take turns, at half the link's speed. Sent in fragments,
+     * both directions move at once. */
     list[n++] = (launch_variable){"OMPI_MCA_btl_tcp_flags", "send,inplace,need-ack,need-csum", false};
     if (geteuid() != 0) return n; /* Open MPI refuses to run as root unless both variables are set */
     list[n++] = (launch_variable){"OMPI_ALLOW_RUN_AS_ROOT", "1", true};

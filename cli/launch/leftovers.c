@@ -1,6 +1,7 @@
-/* leftovers.c - Open MPI 4.1 puts into $TMPDIR/ompi.HOST.UID/pid.PID what a run needs; its file contact.txt begins with the
- * number of mpirun's job, whose upper half all its jobs share, and segments of shared memory are named after
- * (opal/mca/btl/vader). mpirun removes all that when it ends, unless it is killed. */
+/* leftovers.c - removes what a killed mpirun leaves. Open MPI 4.1 keeps a run's files in
+ * $TMPDIR/ompi.HOST.UID/pid.PID. Its file contact.txt begins with the number of mpirun's job; all its jobs
+ * share the upper half of that number, and shared-memory segments are named after it (opal/mca/btl/vader).
+ * mpirun removes all of this when it ends, unless it is killed. */
 #define _GNU_SOURCE /* nftw, GLOB_ONLYDIR */
 #include "cli/launch/leftovers.h"
 
@@ -31,7 +32,7 @@ static bool is_mine(const char *path) {
 
 /* --- Open MPI --- */
 
-/* What all jobs of that mpirun share; 0: unknown. */
+/* The part that all jobs of that mpirun share; 0: unknown. */
 static unsigned long family_of(const char *session) {
     char path[PATH_MAX];
     unsigned long job = 0;
@@ -51,7 +52,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
-/* vader_segment.HOST.UID.JOB.RANK, the job in hexadecimal digits. */
+/* Removes vader_segment.HOST.UID.JOB.RANK, with the job in hexadecimal digits. */
 static int remove_segments(unsigned long family) {
     char pattern[128];
     glob_t found;
@@ -83,7 +84,7 @@ int leftovers_sweep_mpirun(pid_t mpirun) {
         if (family) n += remove_segments(family);
         n += nftw(found.gl_pathv[i], remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0;
         *strrchr(found.gl_pathv[i], '/') = '\0';
-        rmdir(found.gl_pathv[i]); /* where it was the last one's */
+        rmdir(found.gl_pathv[i]); /* succeeds if that was the last one */
     }
     globfree(&found);
     return n;
@@ -91,7 +92,7 @@ int leftovers_sweep_mpirun(pid_t mpirun) {
 
 /* --- hplan --- */
 
-/* A name may hold what glob takes for a pattern. */
+/* Escapes characters that glob would take for a pattern. */
 static void quote(const char *text, char *out, size_t size) {
     size_t n = 0;
     for (; *text && n + 2 < size; text++) {

@@ -1,19 +1,20 @@
-/* leftovers.h - what processes that were killed leave behind: Open MPI's session folders and shared memory, hplan's folders.
- * Only what belongs to a process that is gone is touched. */
+/* leftovers.h - what killed processes leave behind: Open MPI's session directories and shared memory, hplan's
+ * directories. Touches only what belongs to a dead process. */
 #ifndef HP_LEFTOVERS_H
 #define HP_LEFTOVERS_H
 
 #include <glob.h>
 #include <sys/types.h>
 
-/* Removes the session folder of the mpirun of that number, and the segments of shared memory of its jobs, on this node: after it
- * has ended, where it did not do so itself. Returns how many files there were. */
+/* Removes the session directory of that mpirun, and its jobs' shared-memory segments, on this node: after it
+ * has ended, if it did not do so itself. Returns the number of files. */
 int leftovers_sweep_mpirun(pid_t mpirun);
 
-/* The folders of runs that lie beside a trace of that name, living ones too; to be freed by globfree. How many. */
+/* Finds the directories of runs beside a trace of that name, including running ones; free them with globfree.
+ * Returns their number. */
 size_t leftovers_beside(const char *trace, glob_t *found);
 
-/* Says on stderr when runs that were killed have left folders beside that trace, and what picks them up. */
+/* Reports on stderr if killed runs have left directories beside that trace, and how to recover them. */
 void leftovers_tell(const char *trace);
 
 #endif

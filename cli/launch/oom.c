@@ -1,5 +1,5 @@
-/* oom.c - oom_kill of memory.events (control groups 2), of memory.oom_control (1), and of /proc/vmstat (the node, groups
- * included). */
+/* oom.c - reads oom_kill from memory.events (control groups 2), from memory.oom_control (1), and from
+ * /proc/vmstat (the node, including groups). */
 #include "cli/launch/oom.h"
 
 #include "base/units.h"

@@ -1,4 +1,4 @@
-/* owners.c - a line per process: what it is, its host, its number, when it began. */
+/* owners.c - one line per process: its role, host, number and start time. */
 #include "cli/launch/owners.h"
 
 #include "traces/faults/board.h"
@@ -50,7 +50,7 @@ int owners_read(const char *dir, owner list[OWNERS]) {
     return n;
 }
 
-/* Ranks end with their launcher, but not at once. */
+/* Ranks end with their launcher, but not immediately. */
 static int32_t living_rank(const char *dir) {
     char path[PATH];
     struct stat st;

@@ -1,4 +1,5 @@
-/* owners.h - whose a run's folder is: hplan's and its launcher's processes, in the folder's file `processes`. */
+/* owners.h - who owns a run's directory: hplan's and its launcher's processes, listed in its file
+ * `processes`. */
 #ifndef HP_OWNERS_H
 #define HP_OWNERS_H
 
@@ -16,18 +17,18 @@ typedef struct owner {
     uint64_t begin; /* hp_process_begin */
 } owner;
 
-/* Adds a process to the folder's. Errors: HP_EIO. */
+/* Adds a process to the directory's list. Errors: HP_EIO. */
 hp_status owners_note(const char *dir, const char *what, pid_t pid, hp_error *err);
-/* How many there are; 0: it is no run's folder. */
+/* Returns the number of owners; 0: not a run's directory. */
 int owners_read(const char *dir, owner list[OWNERS]);
 
 typedef enum ownership {
     OWNED_BY_NOBODY, /* all its processes are gone */
     OWNED_BY_RUN,
-    OWNED_ELSEWHERE, /* by processes of another host, of which nobody here can tell */
-    OWNED_UNKNOWN    /* it is no run's folder */
+    OWNED_ELSEWHERE, /* by processes of another host, which cannot be checked here */
+    OWNED_UNKNOWN    /* not a run's directory */
 } ownership;
-/* *who: the owner that lives, or of the other host. Also looks for the ranks, by their board. */
+/* *who: the living owner, or the one on the other host. Also checks the ranks, by their board. */
 ownership owners_of(const char *dir, owner *who);
 
 #endif

@@ -1,4 +1,4 @@
-/* reach.c - a probe by mpirun for each node: what it says of a node is what a run would meet there. */
+/* reach.c - probes each node by mpirun: a failure shows what a run would meet there. */
 #include "cli/launch/reach.h"
 
 #include "cli/launch/launch_capture.h"

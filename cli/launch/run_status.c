@@ -1,4 +1,4 @@
-/* run_status.c - one object, written as JSON and as metrics. */
+/* run_status.c - the status object, written as JSON and as metrics. */
 #include "cli/launch/run_status.h"
 
 #include "base/clock.h"
@@ -11,8 +11,8 @@
 
 static const double EVERY_S = 1;
 
-/* Replaced, never half there, and not synced: it is of the moment. Whatever cannot be written is told once; a run goes on
- * without. */
+/* Replaces the file atomically, without a sync, because its content is short-lived. Reports a failure once;
+ * the run continues without it. */
 static void write_text(run_status *s, const char *path, const char *text) {
     char temporary[HP_NEW_FILE_TEMPORARY];
     hp_error err = {.code = HP_OK, .text = ""};

@@ -1,5 +1,5 @@
-/* speed_check.c - `hplan-exec --check-speed`, one process per rank, and its answer: {"yardsticks": {"arith": {"mean_s": …}},
- * "availability": …}. */
+/* speed_check.c - runs `hplan-exec --check-speed`, one process per rank, and parses its output:
+ * {"yardsticks": {"arith": {"mean_s": …}}, "availability": …}. */
 #include "cli/launch/speed_check.h"
 
 #include "cli/launch/launch.h"

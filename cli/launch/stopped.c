@@ -1,4 +1,4 @@
-/* stopped.c - what /proc says of the processes of a run on this node. */
+/* stopped.c - reads the state of a run's processes on this node from /proc. */
 #include "cli/launch/stopped.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { DEEP = 8 };
 
-/* As Open MPI and Slurm tell it; -1: it is none. */
+/* The rank, as Open MPI and Slurm set it; -1: not a rank. */
 static int rank_of(pid_t pid) {
     static const char *const NAMES[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "SLURM_PROCID="};
     char path[64];
@@ -33,7 +33,7 @@ static bool is_executor(pid_t pid) {
     return known && strncmp(command, "hplan-exec", strlen("hplan-exec")) == 0;
 }
 
-/* One that no launcher has started is the only rank. */
+/* A process that no launcher started is the only rank. */
 static void name(pid_t pid, bool top, char *who, size_t n) {
     const int rank = top && is_executor(pid) ? 0 : top ? -1 : rank_of(pid);
     if (rank >= 0)

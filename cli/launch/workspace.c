@@ -1,4 +1,4 @@
-/* workspace.c - produces a run.db from a plan in a scratch folder. */
+/* workspace.c - produces a run.db from a plan in a scratch directory. */
 #define _GNU_SOURCE
 #include "cli/launch/workspace.h"
 #include "base/alloc.h"
@@ -28,7 +28,8 @@ hp_status workspace_open(const char *final, workspace *w, hp_error *err) {
         return hp_fail(err, errno == ENOSPC ? HP_EIO : HP_ECREATE, "cannot make a folder beside %s: %s",
                        final, strerror(errno));
     strcpy(w->dir, dir);
-    signal(SIGPIPE, SIG_IGN); /* the folder is to be removed: a closed stdout is an error now, no end */
+    signal(SIGPIPE, SIG_IGN); /* the directory must be removed, so a closed stdout is an error instead of the
+                               * end */
     snprintf(w->db, sizeof w->db, "%s/run.db", w->dir);
     return owners_note(w->dir, "hplan", getpid(), err);
 }
@@ -122,7 +123,7 @@ static hp_status merge_rings(workspace *w, const hp_plan *plan, int status, bool
     return s;
 }
 
-/* The plan's ranks where its machine has them: nodes that they do not fill one after another need names. */
+/* Places the plan's ranks as on its machine. Nodes that are not filled one after another need names. */
 static hp_status place_ranks(workspace *w, const hp_plan *plan, cli_launch *l, hp_error *err) {
     given_nodes given;
     const hp_program *p = plan->program;
@@ -143,7 +144,7 @@ static hp_status place_ranks(workspace *w, const hp_plan *plan, cli_launch *l, h
     return s;
 }
 
-/* The figures of a message when a rank is killed for want of memory. */
+/* Describes memory needs for the message when a rank is killed for lack of memory. */
 static void describe_needs(const hp_plan *plan, cli_launch *l) {
     const hp_program *p = plan->program;
     int64_t all = 0, most = 0;
@@ -169,7 +170,8 @@ hp_status workspace_launch(workspace *w, const hp_plan *plan, cli_launch *l, hp_
     return place_ranks(w, plan, l, err);
 }
 
-/* The hostfile's name of a dead rank's node, and the ranks of a lost node: nodes are filled in order, or as dealt. */
+/* Finds the hostfile's name of a dead rank's node, and the ranks of a lost node. Nodes are filled in order,
+ * or as dealt. */
 static void name_lost(const hp_plan *plan, const char *hostfile, bool known, cli_lost *lost, hp_error *err) {
     const hp_program *p = plan->program;
     const char *before = ":";
@@ -205,17 +207,18 @@ hp_status workspace_run(workspace *w, const hp_plan *plan, cli_launch *l, bool *
 
 hp_status workspace_recover(workspace *w, const hp_plan *plan, hp_status status, bool *recorded,
                             hp_error *err) {
-    HP_TRY(forget(w, err)); /* it may have been killed while it merged */
+    HP_TRY(forget(w, err)); /* it may have been killed while merging */
     return merge_rings(w, plan, (int)status, recorded, err);
 }
 
-/* A second name for it, so that there is a run.db at every moment; where a file system has no links, a new name. */
+/* Creates a second name (a link), so that a run.db exists at every moment; on file systems without links,
+ * renames it. */
 static bool keep_as(const char *from, const char *to) {
     if (link(from, to) == 0) return true;
     return errno != EEXIST && access(to, F_OK) != 0 && rename(from, to) == 0;
 }
 
-/* NAME-1.db, NAME-2.db, ... of NAME.db. */
+/* Derives NAME-1.db, NAME-2.db, ... from NAME.db. */
 static void number_name(const char *path, int i, char *out, size_t size) {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
     const int stem = (int)(suffix ? suffix - path : (long)strlen(path));

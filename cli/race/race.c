@@ -1,4 +1,4 @@
-/* race.c - rounds until one candidate is left, those left are equal, or time is over. */
+/* race.c - runs rounds until one candidate is left, the remaining ones are equal, or time is over. */
 #include "cli/race/race.h"
 #include "cli/race/race_store.h"
 
@@ -7,8 +7,9 @@
 
 #include <math.h>
 
-/* Seconds of steps in a round: as long as starting the ranks takes, which halves the number of rounds at most, within
- * limits: a shorter one sees one state of a shared core, a longer one wastes what rounds cancel. */
+/* Seconds of steps in a round: as long as starting the ranks takes, which at most halves the number of
+ * rounds, within limits. A shorter round sees one state of a shared core; a longer one wastes time that more
+ * rounds would use to cancel noise. */
 static const double ROUND_LEAST_S = 0.5, ROUND_MOST_S = 2;
 
 static double target_of(const race *r, const race_options *o) {
@@ -50,7 +51,8 @@ static void add_round(hp_arena *arena, race *r) {
     }
 }
 
-/* What is left, shuffled (Fisher and Yates): a neighbour in every round would pass its after-effects on. */
+/* Shuffles the remaining candidates (Fisher and Yates): a fixed neighbour would pass on its after-effects in
+ * every round. */
 static int shuffle(const race *r, const race_options *o, int *order) {
     int n = 0;
     for (int i = 0; i < r->n; i++)
@@ -93,7 +95,7 @@ static void leave(race *r, const bool *live, race_out why) {
         if (r->entry[i].out == RACE_IN && !live[i]) r->entry[i].out = why;
 }
 
-/* How often n can be halved. */
+/* Number of times that n can be halved. */
 static int halvings(int n) {
     int k = 0;
     for (; n > 1; n = (n + 1) / 2) k++;
@@ -105,7 +107,8 @@ static double spent(const race *r, const race_options *o, double start_s) {
     return fmax((hp_now_s() - start_s) / o->seconds, rounds);
 }
 
-/* After a round. Half of those left rest whenever an equal part of the time is over (Karnin et al. 2013). */
+/* Judges after a round. Half of the remaining candidates rest whenever an equal share of the time is over
+ * (Karnin et al. 2013). */
 static void judge(const race_options *o, race *r, double start_s) {
     hp_arena *scratch = hp_arena_new();
     const hp_pairs p = {r->n, r->n_round, r->step_s};
@@ -162,12 +165,12 @@ static hp_status none_ran(const race *r, hp_error *err) {
                    r->entry[0].number, r->entry[0].candidate->strategy, r->entry[0].why);
 }
 
-/* A signal; HP_EDEAD, 137, is a rank's. */
+/* Is it a signal to hplan? HP_EDEAD, 137, belongs to a rank. */
 static bool is_signal(hp_status s) {
     return (int)s > 128 && s != HP_EDEAD;
 }
 
-/* outcome: HP_OK or a signal, whose message is in err. */
+/* outcome: HP_OK, or a signal whose message is in err. */
 static hp_status conclude(hp_arena *arena, const race_options *o, race *r, hp_status outcome, hp_error *err) {
     measure(r);
     if (r->winner < 0) return outcome == HP_OK ? none_ran(r, err) : outcome;

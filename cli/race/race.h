@@ -1,5 +1,5 @@
-/* race.h - the best candidates of a plan run for real, in rounds in which each left runs once; the fastest becomes the
- * plan. The statistics are those of traces/check/pairs.h. */
+/* race.h - runs the best candidates of a plan in rounds, in which each remaining one runs once; the fastest
+ * becomes the plan. The statistics are those of traces/check/pairs.h. */
 #ifndef HP_RACE_H
 #define HP_RACE_H
 
@@ -12,15 +12,15 @@ enum { RACE_TOP = 4, RACE_SECONDS = 60, RACE_MOST = 64 };
 
 typedef struct race_options {
     const char *path;           /* plan.db, rewritten */
-    const char *keep;           /* folder for the run.db of each candidate; NULL */
+    const char *keep;           /* directory for the run.db of each candidate; NULL */
     const char *launcher;       /* NULL: the usual one */
     const char *hostfile;       /* NULL */
-    int64_t top, steps, rounds; /* steps of a round, 0: by time; rounds at most, 0: by time */
+    int64_t top, steps, rounds; /* steps per round and number of rounds; 0: by time */
     double seconds;
-    uint64_t seed; /* of the order within rounds */
+    uint64_t seed; /* seed of the order within rounds */
 } race_options;
 
-/* Why a candidate runs no more. */
+/* Why a candidate no longer runs. */
 typedef enum race_out { RACE_IN, RACE_SLOWER /* proven */, RACE_RESTED /* halved */, RACE_FAILED } race_out;
 
 typedef struct race_entry {
@@ -28,47 +28,48 @@ typedef struct race_entry {
     hp_candidate *candidate;
     hp_plan plan;
     hp_prediction prediction;
-    workspace work; /* the race's folder with this one's database */
+    workspace work; /* the race's directory with this candidate's database */
     race_out out;
     const char *why;                    /* failed: its error, cleaned */
-    double expected_s, start_s, wall_s; /* of a step; of starting the ranks; of its last round */
-    double change;                      /* step against the winner's, paired */
+    double expected_s, start_s, wall_s; /* seconds of a step; of starting the ranks; of its last round */
+    double change;                      /* paired difference of its step from the winner's */
     hp_measured measured;
 } race_entry;
 
 typedef struct race {
     int n, n_round, room, winner; /* winner: index into entry; -1: none ran */
     race_entry *entry;
-    double *step_s; /* (n_round, n), NaN: did not run */
-    int *order;     /* (n_round, n): the entries in the order they ran, then -1 */
+    double *step_s; /* (n_round, n); NaN: did not run */
+    int *order;     /* (n_round, n): entries in the order they ran, then -1 */
     bool stopped;   /* by the user */
-    bool settled;   /* one is left, or those left are equal: not the end of time */
+    bool settled;   /* one is left, or the remaining ones are equal; false: time ran out */
     double elapsed_s;
-    int n_candidate; /* of the plan, all, as they are ranked now */
+    int n_candidate; /* all candidates of the plan, in their current order */
     hp_candidate *candidate;
-    int *before; /* of each: its index before the race */
+    int *before; /* per candidate: its index before the race */
 } race;
 
-/* Which candidates to run: `n` indices, at most `top`, by rank. The first half is the best by expected time; then comes
- * the best of each other family (plan/strategy/family.h) that may be the fastest as its interval begins before number 1's
- * ends, since candidates of one family share the model's errors; then the next best. Only candidates of the same devices and
- * batch as `first`, the plan's own. */
+/* Chooses candidates to run: `n` indices, at most `top`, by rank. The first half is the best by expected
+ * time. Then comes the best of each other family (plan/strategy/family.h) whose interval begins before number
+ * 1's ends, because candidates of one family share the model's errors. The next best fill the rest. Only
+ * candidates with the devices and batch of `first`, the plan's own. */
 void race_pick(const hp_candidate *c, int n_candidate, int first, int top, int *pick, int *n);
 
-/* One round of one candidate: about `target_s` of steps, or `o->steps`, after one that is not counted. Sets *step_s,
- * and out and why where this candidate alone cannot run. Errors: of cli_launch_run, where all would fail. */
+/* Runs one round of one candidate: about `target_s` of steps, or `o->steps`, after an uncounted one. Sets
+ * *step_s, and out and why if only this candidate cannot run. Errors: those of cli_launch_run that would
+ * affect all candidates. */
 hp_status race_round(hp_arena *arena, const race_options *o, race_entry *e, double target_s, double *step_s,
                      hp_error *err);
 
-/* Runs the race and rewrites the plan: the winner's program and prediction, its measured candidates in front. After a
- * signal with what was measured (race.stopped). Errors: HP_EPLAN (the machine is another, one candidate, none of them
- * runs), HP_EDATA, HP_ECREATE, HP_EIO. */
+/* Runs the race and rewrites the plan: the winner's program and prediction, with measured candidates in
+ * front. After a signal, uses what was measured (race.stopped). Errors: HP_EPLAN (another machine, only one
+ * candidate, or none runs), HP_EDATA, HP_ECREATE, HP_EIO. */
 hp_status race_run(hp_arena *arena, const race_options *o, race *r, hp_error *err);
 
-/* Is the plan's machine this one? Errors: HP_EPLAN. `what` asks: "tune". */
+/* Checks that the plan's machine is this one. `what` names the command: "tune". Errors: HP_EPLAN. */
 hp_status race_check_machine(const hp_machine *m, const char *what, hp_error *err);
 
-/* What was measured beside what was predicted, and what follows from it. */
+/* Prints measurements beside predictions, and the conclusion. */
 void race_print(const race *r);
 json_t *race_json(const race *r);
 

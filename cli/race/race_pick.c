@@ -1,4 +1,5 @@
-/* race_pick.c - which candidates are worth running: the best, and the best of what the model may be wrong about. */
+/* race_pick.c - chooses the candidates worth running: the best ones, and the best of those about which the
+ * model may be wrong. */
 #include "cli/race/race.h"
 #include "base/alloc.h"
 

@@ -1,4 +1,4 @@
-/* race_round.c - one round of one candidate: hplan-exec is started, its steps are read. */
+/* race_round.c - one round of one candidate: starts hplan-exec and reads its steps. */
 #include "cli/race/race.h"
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static hp_status read_line(void *self, const char *line, hp_error *err) {
                : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
 }
 
-/* This candidate alone cannot run; the others may. A rank is killed where memory ends. */
+/* Can only this candidate not run, while others may? A rank is killed if memory runs out. */
 static bool is_its_own(hp_status s) {
     return s == HP_EPLAN || s == HP_EDATA || s == HP_EUNAVAIL || s == HP_EDEAD || s == HP_ESTALL ||
            s == HP_EINTERNAL;
@@ -46,7 +46,7 @@ static int steps_of(const race_options *o, const race_entry *e, double target_s)
     return n > MOST ? MOST : n < FEWEST ? FEWEST : (int)n;
 }
 
-/* Rounds are kept as runs only where they are asked for: merging them takes time that could be measured. */
+/* Rounds are stored as runs only on request: merging them takes time that could be used for measuring. */
 static hp_status start(const race_options *o, race_entry *e, cli_launch *l, hp_error *err) {
     bool recorded = false;
     if (o->keep) return workspace_run(&e->work, &e->plan, l, &recorded, err);
@@ -65,7 +65,7 @@ hp_status race_round(hp_arena *arena, const race_options *o, race_entry *e, doub
     cli_launch l = {
         .threads = 1, .launcher = o->launcher, .hostfile = o->hostfile, .line = read_line, .self = &self};
     l.option[l.n_option++] = hp_arena_printf(scratch, "--steps=%d", steps + WARM_UP);
-    /* the weights stay as drawn: no number overflows */
+    /* keeps the initial weights, so that no number overflows */
     if (e->plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0";
     const double before_s = hp_now_s();
     hp_status s = start(o, e, &l, err);

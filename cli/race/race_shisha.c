@@ -1,4 +1,4 @@
-/* race_shisha.c - run, read the trace, move a unit, run again. */
+/* race_shisha.c - runs, reads the trace, moves a unit, runs again. */
 #include "cli/race/race_shisha.h"
 
 #include "cli/commands/run_here.h"
@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stays while cuts change. */
+/* What stays the same while cuts change. */
 typedef struct tuner {
     hp_arena *arena;
     const shisha_options *o;
     shisha *s;
-    hp_plan stored; /* with the cut at hand */
+    hp_plan stored; /* with the current cut */
     workspace work;
     hp_plan best;
     hp_prediction best_prediction;
@@ -63,7 +63,7 @@ static int stage_of(const hp_strategy *s, int rank) {
     return position;
 }
 
-/* Seconds of a step in which the slowest rank of each stage computes. */
+/* Reads the seconds of a step in which each stage's slowest rank computes. */
 static hp_status read_stages(const tuner *t, shisha_try *it, hp_error *err) {
     hp_db db = {0};
     hp_trace trace;
@@ -100,7 +100,7 @@ static hp_status try_cut(tuner *t, shisha_try *it, hp_error *err) {
     HP_TRY(prepare(t, &plan, &p, err));
     it->predicted_s = plan.step_s;
     l.option[l.n_option++] = hp_arena_printf(t->arena, "--steps=%d", steps + 1);
-    if (plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0"; /* the weights stay as drawn */
+    if (plan.mode == HP_MODE_TRAIN) l.option[l.n_option++] = "--lr=0"; /* keeps the initial weights */
     if (t->o->quota) l.option[l.n_option++] = hp_arena_printf(t->arena, "--quota=%s", t->o->quota);
     HP_TRY(workspace_run(&t->work, &plan, &l, &recorded, err));
     if (self.n == 0 || !recorded) return hp_fail(err, HP_EINTERNAL, "hplan-exec reported no step");
@@ -149,7 +149,7 @@ static bool ran_before(const shisha *s, const char *cut) {
     return false;
 }
 
-/* One unit from the slowest stage toward the lightest: every boundary between them moves by one. */
+/* Moves one unit from the slowest stage towards the lightest: every boundary between them moves by one. */
 static bool shift(tuner *t, const shisha_try *it) {
     hp_strategy *s = &t->stored.strategy;
     const int from = slowest_of(it, t->s->stages), to = shisha_lightest(it->stage_s, t->s->stages, from);
@@ -200,7 +200,7 @@ static hp_status open_plan(tuner *t, hp_error *err) {
     return HP_OK;
 }
 
-/* The candidates stay as they were ranked. */
+/* The candidates keep their ranking. */
 static hp_status write_best(tuner *t, hp_error *err) {
     hp_db db = {0};
     hp_candidate *c = NULL;

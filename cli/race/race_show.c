@@ -21,7 +21,7 @@ static const char *interval_text(const hp_measured *m, char out[80]) {
     return out;
 }
 
-/* Of a candidate by its index now; NULL: it was not to run. */
+/* Entry of a candidate by its current index; NULL: it was not selected. */
 static const race_entry *entry_of(const race *r, int candidate) {
     for (int i = 0; i < r->n; i++)
         if (r->entry[i].number - 1 == r->before[candidate]) return &r->entry[i];
@@ -55,7 +55,8 @@ static void print_table(const race *r) {
     if (tied) printf("  ~not distinguishable from the fastest by these rounds\n");
 }
 
-/* "dp=2, which was number 3, is fastest: 4.48 ms +-1.0%; number 1 was 2.0% slower; 2 others not distinguishable" */
+/* "dp=2, which was number 3, is fastest: 4.48 ms +-1.0%; number 1 was 2.0% slower; 2 others not
+ * distinguishable" */
 static void print_sentence(const race *r) {
     const race_entry *e = &r->entry[r->winner];
     char time[32];

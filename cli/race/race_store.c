@@ -1,4 +1,4 @@
-/* race_store.c - plan.db before and after a race. */
+/* race_store.c - reads plan.db before a race and writes it afterwards. */
 #include "cli/race/race_store.h"
 
 #include "cli/commands/run_here.h"
@@ -34,7 +34,8 @@ static hp_status make_plan(hp_arena *arena, hp_db *db, const hp_plan *stored, co
     return hp_predict_store(e->work.db, &e->plan, &e->prediction, NULL, err);
 }
 
-/* The plan's own is the best of its number of devices; a strategy that is no candidate (--cut by hand) is none. */
+/* Index of the plan's own candidate, the best for its number of devices; none for a strategy that is not a
+ * candidate (--cut by hand). */
 static int find_first(const race *r, const hp_plan *plan) {
     for (int i = 0; i < r->n_candidate; i++)
         if (r->candidate[i].gpus == hp_strategy_devices(&plan->strategy) &&
@@ -69,7 +70,7 @@ static hp_status enter(hp_arena *arena, const race_options *o, hp_db *db, race *
     return HP_OK;
 }
 
-/* The folder for the runs is made here, so that a wrong name costs no minute. */
+/* Creates the directory for the runs early, so that a wrong name costs no time. */
 static hp_status open_folder(hp_arena *arena, const race_options *o, workspace *w, hp_error *err) {
     if (!o->keep) return workspace_open(o->path, w, err);
     if (mkdir(o->keep, 0777) != 0 && errno != EEXIST)
@@ -92,7 +93,7 @@ hp_status race_open(hp_arena *arena, const race_options *o, race *r, workspace *
 
 /* --- after --- */
 
-/* The winner, then by measured time, then what never ran. */
+/* Order: the winner, then by measured time, then those that never ran. */
 static bool goes_before(const race *r, int a, int b) {
     const hp_measured *x = &r->entry[a].measured, *y = &r->entry[b].measured;
     if (a == r->winner || b == r->winner) return a == r->winner;
@@ -110,7 +111,7 @@ static int *sort_entries(hp_arena *arena, const race *r) {
     return by;
 }
 
-/* One behind the other: could the second be as fast? */
+/* Are two adjacent candidates tied: could the second be as fast? */
 static bool is_tie(const race *r, int before, int i) {
     const hp_pairs p = {r->n, r->n_round, r->step_s};
     const hp_pair pair = hp_pairs_of(&p, NULL, before, i);
@@ -123,7 +124,7 @@ static void put(race *r, hp_candidate *list, int *n, int index) {
     list[(*n)++] = r->candidate[index];
 }
 
-/* Those of the race go where the first of them was; the others keep their order. */
+/* The race's candidates move to where the first of them was; the others keep their order. */
 static void rank_anew(hp_arena *arena, race *r) {
     hp_candidate *list = HP_NEW(arena, hp_candidate, r->n_candidate);
     bool *moved = HP_NEW(arena, bool, r->n_candidate);

@@ -1,4 +1,4 @@
-/* shisha_show.c - what was tried, which stage was slowest, what it cost. */
+/* shisha_show.c - shows what was tried, which stage was slowest, and the cost. */
 #include "cli/race/race_shisha.h"
 
 #include "base/units.h"

@@ -44,7 +44,7 @@ static hp_status parse(frame *f, replay_request *r, hp_error *err) {
     return HP_OK;
 }
 
-/* As many ranks as the machine has devices, and at least two. */
+/* Defaults to as many ranks as the machine has devices, but at least two. */
 static hp_status choose(const replay_request *r, simulate_setup *s, hp_error *err) {
     const simulate_options o = {.machine.name = r->machine, .machine.device = r->device, .strategy = "dp=1"};
     s->curves.has_strategy = true;

@@ -1,5 +1,5 @@
-/* cli_replay.h - `hplan bench replay`: traffic of networks that do not exist yet, by single back ends and by mixes of them,
- * in rounds in which each runs once. */
+/* cli_replay.h - `hplan bench replay`: runs the traffic of networks that are not implemented yet, with single
+ * back ends and mixes of them, in rounds in which each runs once. */
 #ifndef HP_CLI_REPLAY_H
 #define HP_CLI_REPLAY_H
 
@@ -13,37 +13,38 @@ int bench_replay(int argc, char **argv);
 typedef struct replay_request {
     hp_replay replay;
     int64_t ranks, rounds;
-    double seconds;      /* of steps in each round of each */
-    const char *machine; /* that runs it; NULL: the one at hand */
-    const char *as;      /* whose devices give the compute its length; NULL: the same */
+    double seconds;      /* seconds of steps per round and series */
+    const char *machine; /* machine that runs it; NULL: the local one */
+    const char *as;      /* machine whose devices determine the compute time; NULL: the same */
     const char *device, *cost, *hostfile, *launcher;
-    const char *comm; /* back ends, mixes of them, separated by commas; NULL: all */
+    const char *comm; /* back ends and mixes of them, separated by commas; NULL: all */
 } replay_request;
 
 /* One way to carry the traffic. */
 typedef struct replay_series {
-    const char *comm; /* as the strategy's key has it */
-    bool mix;         /* of several back ends */
+    const char *comm; /* as in the strategy's key */
+    bool mix;         /* several back ends */
     race_entry entry;
-    hp_comm_row *row; /* what its messages were, counted; none where it did not run */
+    hp_comm_row *row; /* its messages, counted; none if it did not run */
     int n_row;
 } replay_series;
 
 typedef struct replay_result {
     int n, n_round;
     replay_series *series;
-    double *step_s; /* (n_round, n), NaN: did not run */
+    double *step_s; /* (n_round, n); NaN: did not run */
     int single;     /* index of the fastest single back end; -1: none ran */
 } replay_result;
 
-/* The ways: those asked for, else every back end of the device and every two of them. Errors: HP_EUSAGE. */
+/* Lists the ways: the requested ones, otherwise every back end of the device and every pair. Errors:
+ * HP_EUSAGE. */
 hp_status replay_list(hp_arena *arena, const replay_request *r, const hp_device_info *device,
                       replay_result *out, hp_error *err);
-/* Builds, predicts and writes a plan of series i into the folder of `w`. Errors: HP_EPLAN (too little memory), HP_EUSAGE,
- * HP_EIO. */
+/* Builds, predicts and writes a plan of series i into the directory of `w`. Errors: HP_EPLAN (too little
+ * memory), HP_EUSAGE, HP_EIO. */
 hp_status replay_plan(hp_arena *arena, const replay_request *r, const workspace *w, int i, replay_series *s,
                       hp_error *err);
-/* All rounds, then one run of each that counts what is sent. Errors: those of race_round. */
+/* Runs all rounds, then each series once more to count what is sent. Errors: those of race_round. */
 hp_status replay_measure(hp_arena *arena, const replay_request *r, replay_result *out, hp_error *err);
 
 void replay_print(const replay_request *r, const replay_result *x);

@@ -1,10 +1,10 @@
-/* replay_measure.c - rounds, then what was sent. */
+/* replay_measure.c - runs the rounds, then counts what was sent. */
 #include "cli/replay/cli_replay.h"
 #include "traces/trace.h"
 
 #include <math.h>
 
-/* Odd rounds go backwards: what drifts (heat, other users) does not favour the first. */
+/* Odd rounds run in reverse order, so that drift (heat, other users) does not favour the first. */
 static hp_status run_rounds(hp_arena *arena, const replay_request *r, replay_result *x, hp_error *err) {
     const race_options o = {.launcher = r->launcher, .hostfile = r->hostfile};
     cli_progress bar;
@@ -22,7 +22,7 @@ static hp_status run_rounds(hp_arena *arena, const replay_request *r, replay_res
     return s;
 }
 
-/* A few steps with a trace: every message's bytes as they were handed out. */
+/* Runs a few steps with a trace, which records the bytes of every message. */
 static hp_status count(hp_arena *arena, const replay_request *r, replay_series *s, hp_error *err) {
     enum { STEPS = 3 };
     bool recorded = false;

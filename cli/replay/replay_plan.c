@@ -1,4 +1,4 @@
-/* replay_plan.c - which ways to carry the traffic there are, and a plan of each. */
+/* replay_plan.c - the ways to carry the traffic, and a plan for each. */
 #include "cli/commands/run_here.h"
 #include "cli/options/simulate.h"
 #include "cli/replay/cli_replay.h"
@@ -45,7 +45,7 @@ hp_status replay_list(hp_arena *arena, const replay_request *r, const hp_device_
 
 /* --- a plan --- */
 
-/* Which machine, which costs: what `simulate` would take. Some network has to stand there. */
+/* Chooses machine and costs as `simulate` would, which needs some network. */
 static hp_status prepare(hp_arena *arena, const replay_request *r, const char *comm, simulate_setup *s,
                          hp_error *err) {
     const simulate_options o = {.network.net = "cnn",
@@ -63,8 +63,9 @@ static hp_status prepare(hp_arena *arena, const replay_request *r, const char *c
 static hp_status way_of(const replay_request *r, const hp_plan *plan, hp_replay_way *way, hp_error *err) {
     hp_machine as = plan->machine;
     if (r->as) HP_TRY(hp_machine_load(r->as, &as, err));
-    const double share = as.device.is_cpu && as.devices_per_node > 0 ? as.devices_per_node
-                                                                     : 1; /* of a node's cores and memory */
+    const double share =
+        as.device.is_cpu && as.devices_per_node > 0 ? as.devices_per_node : 1; /* share of a node's cores and
+                                                                           * memory */
     *way = (hp_replay_way){.ranks = (int32_t)r->ranks,
                            .per_node = plan->machine.nodes > 1 ? plan->machine.devices_per_node : 0,
                            .device = plan->device,

@@ -1,4 +1,5 @@
-/* replay_show.c - steps beside the best single back end's; what was sent beside what had to be. */
+/* replay_show.c - steps compared with the best single back end's; bytes sent compared with the necessary
+ * ones. */
 #include "cli/replay/cli_replay.h"
 #include "base/units.h"
 
@@ -6,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Step of series i by the best single one's, with its confidence interval, of a probability that holds for `tests` of
- * them together (Bonferroni); false: not known. */
+/* Step of series i relative to the best single one's, with a confidence interval that holds simultaneously
+ * for `tests` of them (Bonferroni); false: unknown. */
 static bool ratio_of(const replay_result *x, int i, int tests, double ratio[3]) {
     const hp_pairs p = {x->n, x->n_round, x->step_s};
     if (x->single < 0 || x->single == i || x->series[i].entry.out != RACE_IN) return false;
@@ -20,7 +21,8 @@ static bool ratio_of(const replay_result *x, int i, int tests, double ratio[3]) 
     return pair.n > 0;
 }
 
-/* Bytes sent per step of a collective by all ranks; NaN: a library's, or none ran. *algorithm: the last call's. */
+/* Bytes sent per step in a collective by all ranks; NaN: by a library, or none ran. *algorithm: the last
+ * call's. */
 static double counted(const replay_series *s, hp_collective what, hp_algorithm *algorithm) {
     double sum = 0;
     bool any = false;
@@ -52,7 +54,7 @@ static void print_volumes(const replay_request *r, const replay_result *x) {
             if (x->series[i].mix || isnan(c)) continue;
             if (c == v[k].sent_bytes)
                 printf(" %s: the same", x->series[i].comm);
-            else /* blocks may go by way of others */
+            else /* blocks may be routed through others */
                 printf(" %s.%s: %.0f (%.2fx)", x->series[i].comm, hp_algorithms[a]->name, c,
                        c / v[k].sent_bytes);
         }
@@ -80,7 +82,8 @@ static void print_series(const replay_result *x, int i) {
         printf("\n");
 }
 
-/* The fastest mix, in words: of many, one is the fastest by chance, so its interval is that of all of them. */
+/* Describes the fastest mix. Among many, one is fastest by chance, so its interval accounts for all of
+ * them. */
 static void print_verdict(const replay_result *x) {
     double best[3] = {INFINITY, 0, 0}, ratio[3];
     int mix = -1, mixes = 0;
