@@ -37,7 +37,7 @@ static void philox_gives_the_published_vectors(void **state) {
     }
 }
 
-/* Wherever it begins, also where the counter's words overflow, and however long it is. */
+/* Wherever the run begins, even where the counter's words overflow, and whatever its length. */
 static void a_run_of_counters_gives_what_each_gives(void **state) {
     (void)state;
     enum { MOST = 70 };

@@ -1,4 +1,4 @@
-/* test_counts.c - lists of counts: what the dots stand for, and what is no list. */
+/* test_counts.c - lists of counts: how dots expand, and which texts are rejected. */
 #include "base/counts.h"
 
 #include <setjmp.h>

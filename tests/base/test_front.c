@@ -1,4 +1,5 @@
-/* test_front.c - the front of time, memory and device hours against its definition, pair by pair. */
+/* test_front.c - the Pareto front of time, memory and device hours, compared with its definition pair by
+ * pair. */
 #include "base/rng.h"
 #include "base/front.h"
 
@@ -16,7 +17,7 @@ static bool no_worse(const hp_front_point *a, const hp_front_point *b) {
            a->gpus * b->images_per_s <= b->gpus * a->images_per_s;
 }
 
-/* Of equals the first stands for all. */
+/* Among equals, the first stands for all. */
 static bool beats(const hp_front_point *a, const hp_front_point *b) {
     return a->images_per_s > 0 && no_worse(a, b) && (!no_worse(b, a) || a < b);
 }

@@ -1,4 +1,4 @@
-/* test_nearest.c - mistyped names lead to the one that was meant, and nonsense to none. */
+/* test_nearest.c - mistyped names lead to the intended one, and nonsense to none. */
 #include "base/nearest.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 static const char *const names[] = {"simulate", "run", "nodes", "devices_per_node", "device"};
 enum { N = sizeof names / sizeof *names };
 
-/* A name with one letter left out, doubled or replaced is still nearest to itself. */
+/* A name with one letter omitted, doubled or replaced is still nearest to itself. */
 static void one_slip_leads_to_the_name(void **state) {
     (void)state;
     for (int i = 0; i < N; i++) {

@@ -1,5 +1,5 @@
-/* test_new_file.c - outputs: what cannot be written is known before the work, and writers of the same name at the same time,
- * or files that happen to have a temporary's name, do not disturb each other. */
+/* test_new_file.c - outputs: an unwritable path is detected before the work. Concurrent writers of one name,
+ * and existing files with a temporary's name, do not interfere. */
 #include "base/db.h"
 #include "base/new_file.h"
 #include "base/st_write.h"
@@ -56,7 +56,8 @@ static void a_temporary_is_nobody_elses(void **state) {
     assert_string_not_equal(a, b);
     assert_int_equal(fstat(fd[0], &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);                         /* 0666 less the mask */
-    assert_int_equal(strncmp(a, target.path, strlen(target.path)), 0); /* the same folder: rename is atomic */
+    assert_int_equal(strncmp(a, target.path, strlen(target.path)), 0); /* same directory, so that rename is
+                                                                        * atomic */
     close(fd[0]);
     close(fd[1]);
 }
@@ -85,7 +86,7 @@ static const void *one_byte(void *self, int i, hp_error *err) {
     return "x";
 }
 
-/* Someone else's link at the name that a temporary had in earlier versions. */
+/* Someone else's link under the name that temporaries had in earlier versions. */
 static void weights_do_not_follow_a_planted_link(void **state) {
     const tree *t = *state;
     const in_tree target = at(t, "/w.st"), link = at(t, "/w.st.tmp"), victim = at(t, "/victim");

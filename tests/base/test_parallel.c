@@ -1,4 +1,4 @@
-/* test_parallel.c - every piece of work is done once, by a thread that does one at a time. */
+/* test_parallel.c - every work item is done once, by a thread that does one at a time. */
 #include "base/parallel.h"
 
 #include <setjmp.h>

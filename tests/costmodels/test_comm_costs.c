@@ -1,5 +1,5 @@
-/* test_comm_costs.c - what collectives cost: no less than the data needs, as the formulas of the literature say, as
- * measured where a row is of exactly that operation, back end, algorithm and placement. */
+/* test_comm_costs.c - costs of collectives: at least what the data needs, equal to the literature's formulas,
+ * and as measured where a row matches operation, back end, algorithm and placement exactly. */
 #include "costmodels/models.h"
 #include "costmodels/cost_speed.h"
 #include "tests/support/sim/made_up_machine.h"
@@ -25,7 +25,7 @@ static double on_one_node(hp_algorithm a, hp_collective what, int p, double byte
 
 /* --- formulas --- */
 
-/* By hand (Thakur et al. 2005), p a power of two: a latency, b bytes on the wire, g bytes added. */
+/* By hand (Thakur et al. 2005), p a power of two: a is the latency, b bytes on the wire, g bytes added. */
 static void steps_cost_what_the_literature_says(void **state) {
     (void)state;
     for (int p = 2, k = 1; p <= 64; p *= 2, k++)
@@ -59,7 +59,7 @@ static void steps_cost_what_the_literature_says(void **state) {
         }
 }
 
-/* Of much data the slices follow each other through two trees, of which each member is a leaf of one: it sends all of the
+/* Slices of large data pipeline through two trees. Each member is a leaf of one tree, so it sends all of the
  * data once (Sanders, Speck, Traeff 2009). */
 static void slices_follow_each_other_through_trees(void **state) {
     (void)state;
@@ -73,7 +73,7 @@ static void slices_follow_each_other_through_trees(void **state) {
     }
 }
 
-/* Whatever the algorithm: information must reach all, ceil(log2 p) rounds, and the data must leave a member. */
+/* For any algorithm: information must reach all, in ceil(log2 p) rounds, and the data must leave a member. */
 static void nothing_is_cheaper_than_its_data(void **state) {
     (void)state;
     for (int what = 0; what < HP_COLLECTIVES; what++)
@@ -94,7 +94,7 @@ static void nothing_is_cheaper_than_its_data(void **state) {
             }
 }
 
-/* A library has something for everything, no dearer than any of its algorithms. */
+/* A library supports every operation, at no more than the cost of its best algorithm. */
 static void a_library_takes_its_best(void **state) {
     (void)state;
     const hp_two_lines lines = {LINE, {1e-5, 1e-8, 1e-10}};
@@ -118,8 +118,8 @@ static void a_library_takes_its_best(void **state) {
                 hp_library_hierarchical(&lines, 16, 4, &(hp_uplinks){.nics = 4}, 1e8));
 }
 
-/* Over nodes: the ring, of which one message leaves a node at a time, needs one NIC; doubling's members share
- * theirs. */
+/* Across nodes, the ring sends one message per node at a time and needs one NIC; members in recursive
+ * doubling share theirs. */
 static void steps_over_nodes_share_their_nics(void **state) {
     (void)state;
     const hp_two_lines lines = {{1e-6, 1e-9, 1e-10}, {1e-5, 1e-8, 1e-10}};
@@ -136,7 +136,7 @@ static void steps_over_nodes_share_their_nics(void **state) {
                     hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, &one_nic, bytes),
                     hp_collective_seconds(HP_ALGORITHM_RING, &c, &lines, &(hp_uplinks){.nics = 8}, bytes),
                     1e-12));
-                /* the longest message of each step crosses */
+                /* the longest message of each step crosses nodes */
                 assert_true(p == per_node || many >= log2((double)p / per_node) * (1e-5 + bytes * 1e-8));
             }
 }
@@ -191,13 +191,13 @@ static void a_row_is_of_what_its_key_says(void **state) {
         const double got = seconds(t, &m, row[i].by, row[i].algorithm, row[i].what, 1000);
         if (!near(got, row[i].want, 1e-12)) fail_msg("%d: %g, expected %g", (int)i, got, row[i].want);
     }
-    /* others are modelled, far below these */
+    /* others are modelled, and take far less */
     assert_true(seconds(t, &m, HP_WIRE_SHM, OTHER, SUM, 1000) < 1);
     assert_true(seconds(t, &m, HP_WIRE_MPI, LIBRARY, HP_COLLECTIVE_ALL_GATHER, 1000) < 1);
     hp_arena_free(arena);
 }
 
-/* From the messages of their back end: 3(a + Sb/4) of a ring's all-gather among 4. */
+/* With the back end's own messages: a ring's all-gather among 4 takes 3(a + Sb/4). */
 static void steps_take_the_messages_of_their_back_end(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -233,8 +233,8 @@ static hp_cost cost_of(const hp_cost_table *t, const hp_machine *m, hp_wire by, 
     return hp_cost_collective(t, m, &c, bytes);
 }
 
-/* SuperBench's log of nccl-tests on 8 A100-40 behind NVSwitch (MIT), of which no row is made: an older NCCL, which took up to
- * twice as long below 16 MiB. */
+/* SuperBench's log of nccl-tests on 8 A100-40 behind NVSwitch (MIT). It is not a row: an older NCCL took up
+ * to twice as long below 16 MiB. */
 static void eight_gpus_take_what_others_measured(void **state) {
     (void)state;
     static const struct {
@@ -255,8 +255,8 @@ static void eight_gpus_take_what_others_measured(void **state) {
     hp_arena_free(arena);
 }
 
-/* Pairs and fours of a board of eight, microseconds of nccl-tests, NCCL 2.27 and 2.29 (ai-dynamo/aiconfigurator, commit
- * 095f58a51c4c): what the rows were fitted to comes back. */
+/* Pairs and fours of a board of eight, microseconds of nccl-tests, NCCL 2.27 and 2.29
+ * (ai-dynamo/aiconfigurator, commit 095f58a51c4c): the fitted rows reproduce their data. */
 static void some_of_a_boards_gpus_take_what_was_measured(void **state) {
     (void)state;
     static const struct {
@@ -299,7 +299,8 @@ static hp_cost_table *made_up(hp_arena *arena, const hp_machine *m, const char *
     return table_of(arena, m, hp_arena_printf(arena, MADE_UP, source, source));
 }
 
-/* Between rows of fewer and of more ranks of a node times are in proportion; beyond the last the model says it. */
+/* Between rows with fewer and with more ranks of a node, times are interpolated; beyond the last row, the
+ * model extrapolates. */
 static void ranks_between_two_rows_are_between_them(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -318,8 +319,9 @@ static void ranks_between_two_rows_are_between_them(void **state) {
     hp_arena_free(arena);
 }
 
-/* What was published is of the link's usual rate: over half of it S bytes take as long as 2 S there. What was measured on this
- * machine is of this machine, whatever rate its text says. Another link of the kind lends its rows, with a wider interval. */
+/* Published figures are for the link's usual rate: at half of it, S bytes take as long as 2 S there. Figures
+ * measured on this machine apply to it, whatever rate its text says. Another link of the kind lends its rows,
+ * with a wider interval. */
 static void published_rows_follow_the_links_rate(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -362,9 +364,9 @@ static void keys_say_what_they_are_of(void **state) {
     assert_string_equal(hp_collective_key(&open, key), "broadcast r8 n8");
 }
 
-/* A network above the nodes of 2:1 carries half of what the NICs could send when all do: rings and all-to-alls over N
- * nodes of one rank take 2(N-1)/N S and (N-1)/N S bytes twice as long on the wire (Thakur et al. 2005), and nothing
- * else. With a second NIC that one rank does not use, half is enough. */
+/* A 2:1 network above the nodes carries half of what the NICs could send if all do. Rings and all-to-alls
+ * over N nodes with one rank each take 2(N-1)/N S and (N-1)/N S bytes twice as long on the wire (Thakur et
+ * al. 2005), and nothing else. With a second NIC that the rank does not use, half is enough. */
 static void a_tapered_network_is_shared_by_all_nodes(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -398,7 +400,8 @@ static void a_tapered_network_is_shared_by_all_nodes(void **state) {
     hp_arena_free(arena);
 }
 
-/* NCCL's rings, too: of data so large that bandwidth is all, half of it takes twice as long. */
+/* The same for NCCL's rings: at half the bandwidth, data large enough to be bandwidth-bound takes twice as
+ * long. */
 static void a_tapered_network_slows_nccl(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -415,8 +418,8 @@ static void a_tapered_network_slows_nccl(void **state) {
     hp_arena_free(arena);
 }
 
-/* Nodes of one rank behind leaf switches of eight, 4:1: a ring has one message between two of them, which two links carry;
- * of an all-to-all eight messages leave each switch over its two links. */
+/* Nodes with one rank each behind leaf switches of eight, 4:1. A ring has one message between two switches,
+ * which two links carry; in an all-to-all, eight messages leave each switch over its two links. */
 static void leaf_switches_keep_rings_off_the_spine(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -448,7 +451,8 @@ static void leaf_switches_keep_rings_off_the_spine(void **state) {
     hp_arena_free(arena);
 }
 
-/* One GPU of each node has one NIC of eight near to it, all of them have all: 2(p-1)/p S over so many. */
+/* A single GPU per node has one of eight NICs near it, all GPUs together have all: 2(p-1)/p S over that many
+ * NICs. */
 static void nccl_takes_the_nics_of_its_members(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

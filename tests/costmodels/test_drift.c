@@ -1,5 +1,5 @@
-/* test_drift.c - a machine whose speed drifts gives the table of the quiet one: rows are held against a machine whose
- * times are known, with yardsticks and without, for many courses of the drift. */
+/* test_drift.c - a machine whose speed drifts yields the table of the quiet one. Rows are compared with a
+ * machine of known times, with and without yardsticks, for many courses of the drift. */
 #include "costmodels/drift.h"
 #include "costmodels/jitter_fit.h"
 #include "costmodels/cost_speed.h"
@@ -17,7 +17,7 @@
 static const char *const JOBS[] = {"dp=1", "micro=2", "micro=4", "dp=2", "dp=2,micro=2", "sp=2x1"};
 enum { N_JOBS = sizeof JOBS / sizeof *JOBS, STEPS = 40 };
 
-/* Each job twice, every run with another course of the drift. */
+/* Runs each job twice, each time with another course of the drift. */
 static hp_cost_table *calibrate_absent(hp_arena *arena, const hp_machine *m, uint64_t seed, bool yardsticks,
                                        double availability) {
     hp_error err = {HP_OK, ""};
@@ -39,7 +39,7 @@ static hp_cost_table *calibrate_absent(hp_arena *arena, const hp_machine *m, uin
 
 enum { SEEDS = 6 };
 
-/* Of a machine of two cores. Tables are kept, as several tests want the same. */
+/* Calibrates a machine of two cores. Caches the tables, because several tests want the same one. */
 static const hp_cost_table *calibrate_drifting(uint64_t seed, bool yardsticks) {
     static const hp_cost_table *kept[SEEDS + 1][2];
     const hp_machine m = local_like(2);
@@ -48,7 +48,7 @@ static const hp_cost_table *calibrate_drifting(uint64_t seed, bool yardsticks) {
     return kept[seed][yardsticks];
 }
 
-/* Root mean square of the logarithms of rows over their truth. */
+/* Root mean square of the logarithms of rows relative to their true values. */
 static double error_of(const hp_cost_table *t, const hp_cost_table *truth, hp_row_kind kind) {
     double squares = 0;
     int n = 0;
@@ -101,7 +101,8 @@ static void yardstick_rows_say_what_is_quiet_and_what_is_usual(void **state) {
     for (int ranks = 1; ranks <= 2; ranks++) {
         const hp_row *row = hp_yardstick_row(t, "cpu", HP_YARD_L2, ranks);
         assert_non_null(row);
-        assert_true(near(row->y[HP_YARDSTICK_QUIET], 1e-9 * YARDSTICK_NS, 0.04)); /* readings err by 2 % */
+        assert_true(near(row->y[HP_YARDSTICK_QUIET], 1e-9 * YARDSTICK_NS, 0.04)); /* readings have an error of
+                                                                                   * 2 % */
         assert_true(row->y[HP_YARDSTICK_MEAN] > 1.05 * row->y[HP_YARDSTICK_QUIET]);
         assert_true(row->y[HP_YARDSTICK_SPREAD] > 0.03);
     }
@@ -111,7 +112,7 @@ static void yardstick_rows_say_what_is_quiet_and_what_is_usual(void **state) {
     assert_true(near(row->y[HP_YARDSTICK_MEAN], row->y[HP_YARDSTICK_QUIET], 0.05));
 }
 
-/* An Ornstein-Uhlenbeck process read at irregular times, with an error that does not last. */
+/* An Ornstein-Uhlenbeck process sampled at irregular times, with an error that does not persist. */
 static void jitter_is_recovered_from_irregular_readings(void **state) {
     (void)state;
     enum { SERIES = 40, READINGS = 200, N = SERIES * READINGS };
@@ -136,7 +137,7 @@ static void jitter_is_recovered_from_irregular_readings(void **state) {
             fail_msg("cv %g for %g, tau %g for %g", j.cv, cv[c], j.tau_s, tau_s[c]);
     }
     for (int i = 0; i < N; i++) r[i].value = 1 + noise * hp_rng_normal(9, 9, (uint64_t)i);
-    assert_true(hp_jitter_fit(r, N).cv < noise / 2); /* what does not last is no process */
+    assert_true(hp_jitter_fit(r, N).cv < noise / 2); /* errors that do not persist are not a process */
     assert_true(near(hp_jitter_averaged(1e-3), 1, 1e-3) && near(hp_jitter_averaged(1000), 2e-3, 2e-3));
     free(r);
 }

@@ -1,5 +1,5 @@
-/* test_error_fit.c - intervals of fitted errors hold nine in ten further ones, of long steps and of short ones; without
- * runs the prior holds; one run that is far off does not widen them all. */
+/* test_error_fit.c - intervals from fitted errors contain nine in ten further errors, for long and short
+ * steps; without runs, the prior holds; a single outlier does not widen them all. */
 #include "costmodels/error_fit.h"
 #include "base/rng.h"
 

@@ -1,5 +1,5 @@
-/* test_import.c - what nccl-tests and the OSU micro-benchmarks print becomes rows: times as printed, at bytes of the whole
- * data; what is wrong, impossible or unclear is an error with its line, and never a row. */
+/* test_import.c - output of nccl-tests and the OSU micro-benchmarks becomes rows: times as printed, at bytes
+ * of the whole data. Wrong, impossible or ambiguous input is an error with its line, never a row. */
 #include "costmodels/tuning/tuning_export.h"
 #include "costmodels/tuning/fastest.h"
 #include "costmodels/tuning/import.h"
@@ -84,7 +84,7 @@ static void nccl_tests_of_any_age_are_read(void **state) {
                              m.intra.name, "allreduce nccl r2 n2");
     assert_int_equal(r->n, 2);
     assert_true(near(r->x[1], 1048576, 1e-12) &&
-                near(r->y[1], 110e-6, 1e-12)); /* in place, as gradients are */
+                near(r->y[1], 110e-6, 1e-12)); /* in place, as for gradients */
     assert_int_equal(r->source, HP_SOURCE_MEASURED);
     assert_string_equal(r->where, "never run: nccl-tests 2.17.6, NCCL 2.26.2, log.txt of 2026-01-01");
     const hp_import_options o = {.machine = &m, .op = "all_reduce"};
@@ -96,7 +96,7 @@ static void nccl_tests_of_any_age_are_read(void **state) {
     hp_arena_free(arena);
 }
 
-/* Several runs in one log; out of place where nothing else was checked; three equal sizes: the median. */
+/* Several runs in one log; out-of-place times if nothing else was checked; three equal sizes: the median. */
 static void runs_after_each_other_are_rows_of_their_own(void **state) {
     (void)state;
     static const char text[] = "# Collective test starting: alltoall_perf\n" RANKS_2 TITLE
@@ -140,7 +140,7 @@ static void osu_sizes_become_those_of_the_whole_data(void **state) {
     (void)state;
     static const struct {
         const char *test, *key;
-        double bytes; /* of the whole data, of 4 ranks at size 1024 */
+        double bytes; /* bytes of the whole data, for 4 ranks at size 1024 */
     } row[] = {{"Allreduce", "allreduce mpi r4 n4", 1024},
                {"Allgather", "allgather mpi r4 n4", 4096},
                {"All-to-All Personalized Exchange", "alltoall mpi r4 n4", 4096},
@@ -169,7 +169,8 @@ static void osu_sizes_become_those_of_the_whole_data(void **state) {
     hp_arena_free(arena);
 }
 
-/* One way; large messages also from a window of them. Of processors they are the link's, of GPUs MPI's. */
+/* One direction; large messages also from a window of them. Between processors they are the link's, between
+ * GPUs MPI's. */
 static void osu_messages_are_rows_of_the_link(void **state) {
     (void)state;
     static const char
@@ -261,7 +262,7 @@ static void wrong_and_impossible_times_are_refused(void **state) {
     hp_arena_free(arena);
 }
 
-/* Cut anywhere, bytes changed anywhere: an error or rows, never a crash. */
+/* Cut anywhere, or with bytes changed anywhere: an error or rows, never a crash. */
 static void damaged_output_is_survived(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -287,7 +288,7 @@ static void damaged_output_is_survived(void **state) {
 
 /* --- what is done with rows --- */
 
-/* Against trying all rows at a size. */
+/* Compared with trying all rows at a size. */
 static void the_fastest_is_the_lowest_line(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -308,7 +309,7 @@ static void the_fastest_is_the_lowest_line(void **state) {
         assert_true(n > 0);
         for (int i = 0; i < n; i++)
             for (int k = 0; k < 4;
-                 k++) { /* where it is measured at all, no other is below it at its own points */
+                 k++) { /* if it is measured at all, no other row is below it at its own points */
                 const double from = f[i].bytes, to = i + 1 < n ? f[i + 1].bytes : INFINITY;
                 for (int p = 0; p < 5; p++) {
                     const double x = row[k].x[p], mine = hp_row_at(&row[f[i].row], x);
@@ -346,7 +347,7 @@ static char *exported(hp_arena *arena, bool nccl, const char *rows, hp_tuning_re
     return copy;
 }
 
-/* The two lines meet at 50,000 bytes; the library's own row counts before hplan's. */
+/* The two lines meet at 50,000 bytes; the library's own row takes precedence over hplan's. */
 static const char CROSSING[] = "collective l allreduce mpi.doubling r4 n4 | measured 0 1 | 0:0 100000:10\n"
                                "collective l allreduce nccl.ring r8 n4 | measured 0 1 | 0:6 100000:4\n"
                                "collective l allreduce nccl.two_trees r8 n4 | measured 0 1 | 0:0 100000:10\n"
@@ -361,7 +362,7 @@ static void rules_change_where_the_lines_cross(void **state) {
     const char *ompi = exported(arena, false, CROSSING, &r);
     assert_non_null(ompi);
     assert_int_equal(r.rules, 2);
-    /* allreduce is 2 and its recursive doubling 3, ring 4 (ompi_info --param coll tuned --level 9) */
+    /* allreduce is 2, its recursive doubling 3, its ring 4 (ompi_info --param coll tuned --level 9) */
     assert_non_null(strstr(ompi, "2 # allreduce\n3 # numbers of ranks\n"));
     assert_non_null(strstr(ompi, "4 # ranks\n2 # message sizes\n0 3 0 0 # doubling\n50000 4 0 0 # ring\n"));
     assert_non_null(strstr(r.left_out, "shm.ring r4 n4"));

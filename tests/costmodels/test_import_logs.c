@@ -1,5 +1,6 @@
-/* test_import_logs.c - what nccl-tests and OSU printed, as logs have it: whatever stands before every line, coloured, with carriage
- * returns or without '#', it gives the rows that it gives without; what begins otherwise than its table is refused. */
+/* test_import_logs.c - output of nccl-tests and OSU as logs contain it: with prefixes, colours, carriage
+ * returns, or without '#', it gives the same rows as without. Lines that begin differently from their table
+ * are rejected. */
 #include "costmodels/tuning/import.h"
 #include "base/rng.h"
 #include "tests/support/plan/law_cases.h"
@@ -75,7 +76,7 @@ static void same_rows(hp_arena *a, const char *text, const char *plain, const ch
 
 /* --- logs --- */
 
-/* What schedulers and loggers write before a line; all are given the line's number five times. */
+/* Prefixes written by schedulers and loggers; all formats get the line number five times. */
 static const char *const before[] = {
     "[1,0]<stdout>:",
     " 0: ",
@@ -141,7 +142,7 @@ static void logs_give_the_rows_of_what_is_in_them(void **state) {
     }
 }
 
-/* Other ranks' lines between, under tags of the same form. */
+/* Other ranks' lines in between, with prefixes of the same form. */
 static void lines_of_other_ranks_are_passed_over(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -183,7 +184,7 @@ static void rows_that_begin_otherwise_are_refused(void **state) {
     }
 }
 
-/* One line in another form than the rest: the rows of all lines, or an error; never other times. */
+/* One line in another form than the rest gives the rows of all lines, or an error; never other times. */
 static void a_line_in_another_form_is_no_other_time(void **state) {
     (void)state;
     int taken = 0;

@@ -1,6 +1,5 @@
-/* test_infer.c - costs of inference: rates by type where nothing was measured, what is said of tasks
- * whose like was measured, and that a table calibrated from inference predicts inference, and training as
- * before. */
+/* test_infer.c - costs of inference: rates by type without measurements, notes on tasks for which similar
+ * ones were measured; a table calibrated from inference predicts inference, and training as before. */
 #include "costmodels/models.h"
 
 #include <setjmp.h>
@@ -28,7 +27,8 @@ static hp_cost_table *load(hp_arena *arena, const hp_machine *m, const char *tex
 }
 
 /* Data sheets: an A100 multiplies 8-bit integers 32 times as fast as float32, 16-bit floats 16 times; a V100
- * has tensor cores for float16 alone. Never more than the peak, nor less than 0.3 of it; a byte moves as fast whatever it is. */
+ * has tensor cores for float16 only. Never more than the peak, nor less than 0.3 of it; a byte moves equally
+ * fast in any type. */
 static void types_have_rates_of_their_own(void **state) {
     (void)state;
     static const struct {
@@ -61,8 +61,8 @@ static const char training_alone[] =
     "compute cpu fwd.conv k3x3 s1 d1 g1 i8 o8 f32 w9 | measured 0.1 9 here | 100:1e-3 200:2e-3\n"
     "compute cpu fwd.conv k3x3 s1 d1 g8 i8 o8 f32 w9 | measured 0.1 9 here | 150:1.2e-3\n";
 
-/* A calibration that knows training alone: float32 inference as long as that, 8 bits faster by what the rates
- * say, all guesses; and no word of it changes what training takes. */
+/* A calibration of training only: float32 inference takes as long, 8 bits are faster according to the rates,
+ * and all are guesses; training costs do not change at all. */
 static void likes_stand_in(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -83,8 +83,8 @@ static void likes_stand_in(void **state) {
     hp_arena_free(arena);
 }
 
-/* Strips, tiles and stages of the made-up machine, from runs of one rank, two beside each other, and two
- * tiles; a calibration of inference says nothing new of training. */
+/* Strips, tiles and stages of the made-up machine, from runs of one rank, two concurrent ranks, and two
+ * tiles. Calibrating inference changes nothing for training. */
 static void a_calibrated_table_predicts_inference(void **state) {
     (void)state;
     static const char *const measured[] = {"prec=int8",

@@ -1,5 +1,5 @@
-/* test_kernels.c - kernels of libraries on GPUs: what was measured of a few shapes is what the shipped rows say, and laws that any
- * shape keeps. */
+/* test_kernels.c - library kernels on GPUs: measurements of a few shapes agree with the shipped rows, and
+ * laws hold for any shape. */
 #include "costmodels/gpu/gpu_attention.h"
 #include "costmodels/gpu/gpu_kernel.h"
 #include "costmodels/gpu/tiles.h"
@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-/* Microseconds of y (m x n) = x (m x k) w (k x n) in bf16: drawn from the measurements of ai-dynamo/aiconfigurator (Apache-2.0,
- * commit 095f58a51c4c, gemm of vLLM: torch.nn.functional.linear). */
+/* Microseconds of y (m x n) = x (m x k) w (k x n) in bf16, a sample of the measurements of
+ * ai-dynamo/aiconfigurator (Apache-2.0, commit 095f58a51c4c, gemm of vLLM: torch.nn.functional.linear). */
 static const struct {
     const char *class;
     double m, n, k, us;
@@ -85,7 +85,8 @@ static const struct {
                 {"rtx-pro-6000", 768, 1536, 1024, 12.89},
                 {"rtx-pro-6000", 96, 5120, 3584, 31.79}};
 
-/* Of attention (encoder_attention, context_attention there): samples, tokens, heads, heads of keys, their channels. */
+/* The same for attention (encoder_attention, context_attention): samples, tokens, heads, heads of keys, their
+ * channels. */
 static const struct {
     const char *class, *attends;
     double samples, tokens, heads, kv_heads, channels, us;
@@ -208,7 +209,7 @@ static hp_cost cost_of(const hp_cost_table *t, const char *class, const hp_work 
     return hp_cost_compute(t, &m, w);
 }
 
-/* Nine of ten are as near as said. */
+/* Nine of ten are within the stated error. */
 typedef struct tally {
     int n, near;
 } tally;
@@ -250,7 +251,8 @@ static hp_work random_product(uint64_t seed) {
                    1 + (double)hp_rng_below(seed, 3, 0, 9000));
 }
 
-/* On every GPU of the table: no product is done sooner than its data sheet's peak allows, nor is attention. */
+/* On every GPU of the table, no product finishes faster than its data sheet's peak allows, nor does
+ * attention. */
 static void nothing_is_faster_than_the_peak(void **state) {
     (void)state;
     static const char *const attends[] = {"attention", "causal"};
@@ -273,8 +275,8 @@ static void nothing_is_faster_than_the_peak(void **state) {
     hp_arena_free(arena);
 }
 
-/* One row, column or term more never makes a product that fills the device faster; where a few tiles' sums are split, more of
- * them may have more parts, of which none is shorter than half. */
+/* One more row, column or term never makes a product that fills the device faster. Where the sums of a few
+ * tiles are split, more terms may give more parts, none of them shorter than half. */
 static void more_work_takes_more_time(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -294,7 +296,8 @@ static void more_work_takes_more_time(void **state) {
     hp_arena_free(arena);
 }
 
-/* Of a device that several ranks share: a product that fills it takes all of it but for its launch, one of a single tile little. */
+/* On a device shared by several ranks, a product that fills it takes all of it except during its launch; one
+ * of a single tile takes little. */
 static void small_products_leave_room(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -310,7 +313,8 @@ static void close_to(double a, double b) {
     if (!(fabs(a / b - 1) < 1e-12)) fail_msg("%.15g is not %.15g", a, b);
 }
 
-/* Blocks of 128 queries on 100 multiprocessors, 64 channels, no end and no beginning: 100 blocks are one wave, 101 two. */
+/* Blocks of 128 queries on 100 multiprocessors, 64 channels, without start-up costs: 100 blocks are one wave,
+ * 101 two. */
 static void attention_goes_in_waves(void **state) {
     (void)state;
     const hp_attend_rates a = {.rows = 128, .penalty = 0.01, .units = 100, .flops_per_s = 1e12};
@@ -335,7 +339,7 @@ static void attention_goes_in_waves(void **state) {
     close_to(hp_attend_seconds(&a, &more), peak_s * (640 + 64) / 1280);
 }
 
-/* Arithmetic hides memory the more, the higher the power. */
+/* A higher power means that arithmetic hides more of the memory time. */
 static void a_kernel_is_longer_than_its_parts(void **state) {
     (void)state;
     hp_kernel k = {.launch_s = 1, .power = 1, .bytes_per_s = 10, .cache_bytes = 60, .cached = 2};
@@ -363,7 +367,8 @@ static hp_work attention_work(const hp_graph *g, hp_task_op op) {
     return hp_work_of_case(g, HP_F32, &c);
 }
 
-/* Of all tokens, of those before, within windows: products of groups x queries x keys x channels are the task's operations. */
+/* Attention over all tokens, over preceding tokens, and within windows: products of groups x queries x keys x
+ * channels equal the task's operations. */
 static void attention_of_networks_has_its_shape(void **state) {
     (void)state;
     static const struct {
@@ -389,8 +394,9 @@ static void attention_of_networks_has_its_shape(void **state) {
     }
 }
 
-/* A relative's rows at the own data sheet's rates: what the row has of a wave, a device with as many multiprocessors at twice the
- * rates takes half as long for, beside the launch. H200 and A100 have rows of their own; variants of H100 take H100's. */
+/* Rows of a similar GPU at this GPU's data-sheet rates: a device with the same number of multiprocessors and
+ * twice the rates takes half as long for a wave, apart from the launch. H200 and A100 have rows of their own;
+ * variants of H100 use H100's. */
 static void kernels_of_relatives_stand_in(void **state) {
     (void)state;
     static const char *const rows[][2] = {

@@ -1,5 +1,5 @@
-/* test_mpi.c - MPI between GPUs: messages change their regime at the libraries' documented limits, reductions of Open MPI
- * go through the host's memory by the algorithm that its source says. */
+/* test_mpi.c - MPI between GPUs: messages change regime at the libraries' documented limits; Open MPI's
+ * reductions go through host memory by the algorithm in its source. */
 #include "costmodels/models.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ static void is(double have, double want) {
     if (fabs(have - want) > 1e-9 * want) fail_msg("%g, expected %g", have, want);
 }
 
-/* MVAPICH2-GDR over HDR: gdrcopy up to 8 KiB, one copy up to 128 KiB, then blocks of 256 KiB, of which the first is
- * copied out and in while nothing else happens. */
+/* MVAPICH2-GDR over HDR: gdrcopy up to 8 KiB, one copy up to 128 KiB, then blocks of 256 KiB, of which the
+ * first is copied out and in while nothing else happens. */
 static void messages_have_three_regimes(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -53,7 +53,7 @@ static void messages_have_three_regimes(void **state) {
     hp_arena_free(arena);
 }
 
-/* Nothing said of the MPI, or processors: as before. */
+/* An unspecified MPI, or processors: as before. */
 static void other_messages_have_none(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -69,8 +69,8 @@ static void other_messages_have_none(void **state) {
     hp_arena_free(arena);
 }
 
-/* The whole buffer to the host, an all-reduce there among one rank a node, and back: Rabenseifner's over the link, adding at
- * the host's 10 GB/s three times. */
+/* The whole buffer goes to the host, through an all-reduce among one rank per node, and back: Rabenseifner's
+ * over the link, adding at the host's 10 GB/s three times. */
 static void open_mpi_adds_up_in_the_hosts_memory(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -83,7 +83,7 @@ static void open_mpi_adds_up_in_the_hosts_memory(void **state) {
         const double steps = hp_library_rabenseifner(&host, p, s);
         is(hp_cost_collective(t, &m, &c, s).seconds, 16e-6 + s / 11e9 + s / 11.9e9 + steps);
     }
-    /* a large all-to-all is not staged: copies of 2 S would be seen */
+    /* a large all-to-all is not staged; copies of 2 S would show */
     const hp_collective_call all = {HP_WIRE_MPI, HP_ALGORITHM_LIBRARY, HP_COLLECTIVE_ALL_TO_ALL, 8, 1};
     assert_non_null(hp_mpi_stage(t, &m, HP_COLLECTIVE_ALL_TO_ALL, 65536));
     assert_null(hp_mpi_stage(t, &m, HP_COLLECTIVE_ALL_TO_ALL, 65537));
@@ -92,7 +92,7 @@ static void open_mpi_adds_up_in_the_hosts_memory(void **state) {
     hp_arena_free(arena);
 }
 
-/* coll_tuned_decision_fixed.c of 5.0: on both sides of its thresholds. */
+/* coll_tuned_decision_fixed.c of 5.0, on both sides of its thresholds. */
 static void open_mpi_decides_as_its_source_says(void **state) {
     (void)state;
     enum { TREES = HP_ALGORITHM_BINOMIAL, RD = HP_ALGORITHM_DOUBLING };

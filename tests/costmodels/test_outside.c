@@ -1,5 +1,5 @@
-/* test_outside.c - what a table that knows a few noisy sizes says of others: bounded by the device's roofline, never sure of
- * what it has not seen, and no worse than a table that knows nothing. */
+/* test_outside.c - predictions of a table that knows a few noisy sizes, for other sizes: bounded by the
+ * device's roofline, never certain about unseen sizes, and no worse than a table that knows nothing. */
 #include "costmodels/calibrate.h"
 #include "costmodels/cost_fit.h"
 #include "costmodels/cost_line.h"
@@ -38,7 +38,8 @@ static double drawn(uint64_t seed, uint64_t i, double least, double most) {
     return least * pow(most / least, hp_rng_uniform(seed, 3, i));
 }
 
-/* A core of 0.19 TFLOP/s whose fit says 6000, in this table and in that of a version that did not say of which sizes. */
+/* A core of 0.19 TFLOP/s whose fit claims 6000, in this table and in that of a version that did not record
+ * the sizes. */
 static void no_fit_predicts_faster_than_the_roofline(void **state) {
     (void)state;
     static const char *const rows[] = {
@@ -64,7 +65,7 @@ static void no_fit_predicts_faster_than_the_roofline(void **state) {
     hp_arena_free(arena);
 }
 
-/* What was seen to be faster than the guess of a core's peak is possible. */
+/* A speed that was observed to exceed the guessed peak of a core is possible. */
 static void a_faster_core_than_guessed_is_believed(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -80,7 +81,7 @@ static void a_faster_core_than_guessed_is_believed(void **state) {
     hp_arena_free(arena);
 }
 
-/* A rate that was only computed, of a machine without other work, is no proof: the clock's is. */
+/* A rate converted to a machine without other work is no proof; the rate on the clock is. */
 static void the_fastest_rate_is_the_clocks(void **state) {
     (void)state;
     hp_fit_sample s[9];
@@ -97,7 +98,7 @@ static void the_fastest_rate_is_the_clocks(void **state) {
     assert_true(near(quiet.bytes_least, 1e4, 0) && near(quiet.intensity_most, 900, 1e-12));
 }
 
-/* By octaves outside of bytes or of intensity, or beyond a line's sizes or row lengths. */
+/* By octaves outside the bytes or the intensity, or beyond a line's sizes or row lengths. */
 static void outside_of_what_was_seen_nothing_is_measured(void **state) {
     (void)state;
     static const char ROWS[] =
@@ -129,7 +130,7 @@ static void outside_of_what_was_seen_nothing_is_measured(void **state) {
     hp_arena_free(arena);
 }
 
-/* The further, the nearer to what the empty table says and the wider; nothing jumps. */
+/* With distance, the figure approaches the empty table's and the interval widens, without jumps. */
 static void the_empty_table_takes_over_smoothly(void **state) {
     (void)state;
     const hp_cost measured = {1, 0.9, 1.1, HP_SOURCE_MEASURED}, empty = {3, 0.3, 6, HP_SOURCE_GUESS};
@@ -144,11 +145,12 @@ static void the_empty_table_takes_over_smoothly(void **state) {
     assert_true(near(before, 3, 0.01) && near(width, 1, 0.02));
     const hp_cost inside = hp_cost_outside(measured, empty, 0.01, 0);
     assert_true(near(inside.seconds, 1, 0) && near(inside.high, 1.1, 1e-12));
-    assert_true(near(hp_cost_outside(measured, empty, 2, 0).seconds, 2, 0)); /* not faster than can be */
+    assert_true(near(hp_cost_outside(measured, empty, 2, 0).seconds, 2, 0)); /* never faster than possible */
 }
 
-/* A device of known truth, calibrated by a handful of sizes beside others: times up to five times too long. Others of other
- * sizes are predicted no worse than by a table that knows nothing; what the fit knows well it knows better. */
+/* A device of known truth, calibrated with a handful of sizes beside other work, with times up to five times
+ * too long. Other sizes are predicted no worse than by a table that knows nothing, and better where the fit
+ * is well determined. */
 static void noisy_fits_of_few_sizes_do_no_harm(void **state) {
     (void)state;
     enum { TABLES = 60, OTHERS = 10 };
@@ -186,7 +188,7 @@ static void noisy_fits_of_few_sizes_do_no_harm(void **state) {
     hp_arena_free(arena);
 }
 
-/* What dense convolutions reach says nothing of depthwise ones. */
+/* The rate of dense convolutions says nothing about depthwise ones. */
 static void a_fit_of_dense_convolutions_is_none_of_grouped(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

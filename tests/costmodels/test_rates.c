@@ -1,4 +1,4 @@
-/* test_rates.c - a table that was measured over links of one rate, for machines with links of another. */
+/* test_rates.c - a table measured over links of one rate predicts machines with links of another. */
 #include "costmodels/link_fit.h"
 #include "costmodels/models.h"
 #include "tests/support/sim/made_up_machine.h"
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* Nodes of one core, whose links are the made-up machine's. */
+/* Nodes with one core, whose links are the made-up machine's. */
 static hp_machine cluster(int nodes, double bytes_per_s) {
     hp_machine m = local_like(1);
     m.nodes = nodes;
@@ -38,7 +38,7 @@ static void a_links_figures_come_back(void **state) {
     hp_arena_free(arena);
 }
 
-/* Both ways: to links that are slower, and faster. */
+/* In both directions: to slower and to faster links. */
 static void another_rate_is_predicted(void **state) {
     (void)state;
     static const double RATE[] = {6.25e6, 50e6};
@@ -74,7 +74,7 @@ static void messages_are_the_line_of_the_link(void **state) {
     hp_arena_free(arena);
 }
 
-/* A link without a latency to speak of. */
+/* A link with negligible latency. */
 static void nothing_to_send_takes_no_time_at_any_rate(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -1,5 +1,5 @@
-/* test_samples.c - kept samples: a calibration that stops and goes on gives the table of one that did not; what is damaged
- * or another processor's is said, and never a crash. */
+/* test_samples.c - stored samples: a calibration that stops and resumes gives the same table as an
+ * uninterrupted one. Damaged samples, or another processor's, are reported and never crash. */
 #include "costmodels/sample_store.h"
 #include "costmodels/cost_samples.h"
 #include "costmodels/cost_yardstick.h"
@@ -49,7 +49,7 @@ static char *table_text(hp_arena *arena, hp_calibration *c) {
     return copy;
 }
 
-/* Ends after each run, as one that is killed does. */
+/* Ends after each run, like a killed process. */
 static void a_calibration_that_stops_goes_on(void **state) {
     (void)state;
     hp_error err = {HP_OK, ""};
@@ -133,7 +133,7 @@ static void old_runs_of_a_job_make_room(void **state) {
         oldest = l->run[i].time_s < oldest ? (int)l->run[i].time_s : oldest;
     }
     assert_int_equal(of_first, HP_SAMPLE_STORE_KEPT);
-    assert_int_equal(oldest, 6); /* of 0 2 4 6 90 91 92 */
+    assert_int_equal(oldest, 6); /* out of 0 2 4 6 90 91 92 */
     hp_arena_free(arena);
 }
 
@@ -169,7 +169,7 @@ static void write_bytes(const char *path, const unsigned char *bytes, size_t n) 
     fclose(f);
 }
 
-/* Bytes changed, cut off, or of something else: an error that names the file, or a table. */
+/* Bytes changed, truncated, or foreign: an error that names the file, or a table. */
 static void damaged_samples_are_survived(void **state) {
     (void)state;
     hp_error err = {HP_OK, ""};
@@ -211,7 +211,7 @@ static void damaged_samples_are_survived(void **state) {
     hp_arena_free(arena);
 }
 
-/* What runs that fed no row were off by becomes the model's error; few of them move it little. */
+/* The errors of runs that fed no row become the model's error; a few of them move it little. */
 static void errors_of_held_runs_are_kept(void **state) {
     (void)state;
     static const hp_held off[] = {{0.1, 0.01}, {-0.2, 0.003}};
@@ -248,7 +248,7 @@ static void errors_of_held_runs_are_kept(void **state) {
     hp_arena_free(arena);
 }
 
-/* The step of a run over the speed that is read from it is that of the quiet machine. */
+/* The step of a run divided by the speed read from it is that of the quiet machine. */
 static void a_runs_speed_is_read_without_adding_it(void **state) {
     (void)state;
     hp_error err = {HP_OK, ""};
@@ -287,7 +287,7 @@ static void the_file_lies_beside_the_table(void **state) {
     assert_string_equal(hp_sample_store_path("odd", out, sizeof out), "odd.samples.db");
 }
 
-/* Tasks of the run's ranks that are known to be on that class. */
+/* Number of tasks of the run's ranks that are known to be on that class. */
 static int tasks_on(hp_arena *arena, const hp_machine *on, const char *class) {
     hp_calibration *c = hp_calibration_new(arena, on);
     int n = 0;
@@ -298,7 +298,7 @@ static int tasks_on(hp_arena *arena, const hp_machine *on, const char *class) {
     return n;
 }
 
-/* Each rank's tasks are of the class of its device; those of a slow device say nothing of its class. */
+/* Each rank's tasks belong to the class of its device; those of a slow device say nothing about its class. */
 static void tasks_are_of_their_ranks_class(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -1,5 +1,5 @@
-/* test_size_classes.c - classes of sizes end where straight lines cross, which a reader can work out; what was not measured,
- * or is hardly faster, is left to the rule. */
+/* test_size_classes.c - size classes end where straight lines cross, which can be computed by hand;
+ * unmeasured choices, or ones that are barely faster, are left to the rule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,8 @@ static int32_t way(int32_t backend, hp_algorithm a) {
     return hp_comm_choice((hp_backend)(backend - 1), a);
 }
 
-/* mpi: 4 us + b / 1e9; shm.ring: 1 us + 4 b / 1e9: equal at 1000 bytes. The rule's are slower throughout. */
+/* mpi: 4 us + b / 1e9; shm.ring: 1 us + 4 b / 1e9: equal at 1000 bytes. The rule's choices are slower
+ * throughout. */
 static void a_class_ends_where_lines_cross(void **state) {
     const hp_comm_table *t =
         classes(*state,
@@ -62,7 +63,7 @@ static void a_class_ends_where_lines_cross(void **state) {
     assert_int_equal(choice(t, 4, 100), HP_COMM_AUTO);
 }
 
-/* The rule: doubling up to 32 KiB. */
+/* The rule chooses doubling up to 32 KiB. */
 static void two_per_cent_are_no_gain(void **state) {
     const char *rule = ROW("own.doubling", "1000:1e-4 10000:1e-4");
     const char *more = hp_arena_printf(((fixture *)*state)->arena, "%s%s",
@@ -76,7 +77,7 @@ static void two_per_cent_are_no_gain(void **state) {
 static void without_the_rules_time_nothing_wins(void **state) {
     const hp_comm_table *t = classes(*state, ROW("mpi", "1000:1e-6 1e7:1e-5"), HP_DEVICE_CPU);
     assert_int_equal(t->n, 0);
-    /* measured up to 16 KiB, and from 64 KiB on another algorithm: in between nobody knows; beyond, who knows */
+    /* measured up to 16 KiB, and another algorithm from 64 KiB on: unknown in between; beyond, that one goes on */
     t = classes(*state,
                 ROW("mpi", "1024:1e-6 16384:1e-6") ROW("own.doubling", "1024:1e-4 16384:1e-4")
                     ROW("own.ring", "65536:1e-4 1048576:1e-3") ROW("shm.ring", "65536:1e-5 1048576:1e-4"),
@@ -89,7 +90,7 @@ static void without_the_rules_time_nothing_wins(void **state) {
     t = classes(*state, ROW("mpi", "1024:1e-6 16384:1e-6") ROW("own.doubling", "1024:1e-4 16384:1e-4"),
                 HP_DEVICE_CPU);
     assert_int_equal(choice(t, 2, 1), way(MPI, HP_ALGORITHM_LIBRARY));
-    assert_int_equal(choice(t, 2, 1 << 20), HP_COMM_AUTO); /* a ring, by the rule */
+    assert_int_equal(choice(t, 2, 1 << 20), HP_COMM_AUTO); /* the rule takes a ring */
 }
 
 static void only_what_a_plan_can_name_wins(void **state) {

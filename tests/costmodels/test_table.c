@@ -1,4 +1,4 @@
-/* test_table.c - cost tables: strict text, exact interpolation, the order of fallbacks, fits, and that a table
+/* test_table.c - cost tables: strict text, exact interpolation, the order of fallbacks, fits; a table
  * calibrated from a run predicts that run. */
 #include "costmodels/calibrate.h"
 #include "costmodels/cost_fit.h"
@@ -22,7 +22,7 @@ static void lines_are_exact_at_their_points_and_monotone_between(void **state) {
     const double x[] = {10, 100, 1000}, y[] = {5, 14, 50};
     for (int i = 0; i < 3; i++) assert_true(hp_line_at(x, y, 3, x[i]) == y[i]); // NOLINT: exact
     assert_true(hp_line_at(x, y, 3, 55) == 9.5);                                // NOLINT: half-way
-    assert_true(near(hp_line_at(x, y, 3, 2000), 90, 1e-12)); /* slope of the last two points goes on */
+    assert_true(near(hp_line_at(x, y, 3, 2000), 90, 1e-12)); /* continues the slope of the last two points */
     assert_true(near(hp_line_at(x, y, 3, 0), 4, 1e-12));     /* the intercept stays */
     for (int a = 1; a < 3000; a += 7) assert_true(hp_line_at(x, y, 3, a) <= hp_line_at(x, y, 3, a + 7));
     const double steep[] = {1, 20};
@@ -146,7 +146,7 @@ static void odd_lines_are_errors_with_their_number(void **state) {
     hp_arena_free(arena);
 }
 
-/* What older versions wrote of all-reduces did not say whose steps they were. */
+/* Older versions' all-reduce rows did not name their back end. */
 static void rows_of_older_versions_are_left_out_and_said(void **state) {
     (void)state;
     static const char old[] = "hplan-cost 2\nmachine local\ndate 2026-01-02\n"
@@ -166,7 +166,7 @@ static void rows_of_older_versions_are_left_out_and_said(void **state) {
     hp_arena_free(arena);
 }
 
-/* Cut anywhere, a byte flipped anywhere: an error or a table, never a crash. */
+/* Cut anywhere, or with a byte flipped anywhere: an error or a table, never a crash. */
 static void damaged_text_is_survived(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -219,7 +219,7 @@ static void measured_rows_come_before_fits_before_the_roofline(void **state) {
     hp_arena_free(arena);
 }
 
-/* Two ranks read memory at two thirds of the speed of one, and compute as fast. */
+/* Two ranks read memory at two thirds of the speed of one, and compute equally fast. */
 static void unmeasured_shares_are_those_of_the_yardsticks(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -268,7 +268,7 @@ static void fits_recover_what_made_the_data(void **state) {
     assert_true(hp_fit_work(s, N, &fit));
     assert_true(near(fit.flops_per_s, 3e10, 0.03) && near(fit.bytes_per_s, 8e9, 0.05) &&
                 near(fit.launch_s, 4e-6, 0.1));
-    assert_true(fit.residual < 0.04); /* 1.645 times the noise, which the interrupted hide in part */
+    assert_true(fit.residual < 0.04); /* 1.645 times the noise, partly hidden by interrupted samples */
     assert_false(hp_fit_work(s, 2, &fit));
     const double bytes[] = {0, 1000, 100000, 10000000};
     double seconds[4], alpha, beta;
@@ -321,7 +321,7 @@ static void a_calibrated_table_predicts_the_runs_it_came_from(void **state) {
             fail_msg("%s: predicted %g, true %g", asked[i], guess, truth);
     }
     hp_work w = work("fwd.conv x f32", 1, 1, 1);
-    assert_true(near(hp_cost_share(t, &m, &w), 0.6, 0.03)); /* what the made-up machine does */
+    assert_true(near(hp_cost_share(t, &m, &w), 0.6, 0.03)); /* the made-up machine's behaviour */
     static const char *const of_tiles[] = {"copy f32 w", "copy add f32 w", "zero f32"};
     for (int i = 0; i < 3; i++) assert_true(count_rows(t, HP_ROW_COMPUTE, of_tiles[i]) > 0);
     hp_arena_free(arena);

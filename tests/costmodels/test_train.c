@@ -1,5 +1,5 @@
-/* test_train.c - training by precision: tasks of each have keys of their own, take what the data sheet's
- * rate for that precision says, and move as many bytes as their maps are stored in. */
+/* test_train.c - training by precision: tasks have separate keys per precision, take the time that the data
+ * sheet's rate for it implies, and move as many bytes as their maps store. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,9 @@
 #include "plan/program/work.h"
 #include "tests/support/sim/search_world.h"
 
-/* H200 data sheet, dense, FLOP/s. Half of the peak, as said of matrix-shaped kernels of unknown libraries; in float32
- * what is assumed of the A100, its nearest kin: as much as of a V100. Tiles that fill it are left out here (test_tiles.c). */
+/* H200 data sheet, dense, FLOP/s. Half of the peak, as stated for matrix-shaped kernels of unknown libraries;
+ * in float32, the A100's assumption (its most similar GPU): the same as a V100. Tiles that fill the device
+ * are not considered here (test_tiles.c). */
 static const struct {
     int32_t prec;
     const char *type;
@@ -58,7 +59,7 @@ static void convolutions_take_their_precisions_rate(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* A batch norm waits for memory; tf32 stores float32. */
+/* A batch norm is memory-bound; tf32 stores float32. */
 static void maps_move_as_they_are_stored(void **state) {
     (void)state;
     world w = make_world("dgx-h200", "resnet50", 224, 64);
@@ -78,8 +79,8 @@ static hp_cost_table *shipped_table(hp_arena *arena, const hp_machine *m) {
     return t;
 }
 
-/* A class without rows takes those of its kin, at its own rates, and the table says whose; a class with rows takes
- * its own. */
+/* A class without rows uses those of the class it is like, at its own rates, and the table names that class;
+ * a class with rows uses its own. */
 static void kin_stand_in_for_classes_without_rows(void **state) {
     (void)state;
     static const struct {
@@ -113,7 +114,7 @@ static void kin_stand_in_for_classes_without_rows(void **state) {
             assert_true(fabs(own_s * hp_device_class_peak(&m.device, prec) /
                                  (other_s * hp_device_class_peak(&kin.device, prec)) -
                              1) < 1e-9);
-            assert_true(own.source != HP_SOURCE_MEASURED); /* of another device */
+            assert_true(own.source != HP_SOURCE_MEASURED); /* from another device */
         }
     }
     hp_arena_free(arena);

@@ -17,7 +17,7 @@ enum { STEPS = 2 };
 
 static double seconds(void *self, const hp_program *p, const hp_graph *g, int role, int task) {
     (void)self, (void)p, (void)g;
-    return 1e-6 * (1 + (task * 7 + role * 3) % 5); /* any costs: the law is about order */
+    return 1e-6 * (1 + (task * 7 + role * 3) % 5); /* arbitrary costs: the law is about order */
 }
 
 static double share(void *self, const hp_program *p, const hp_graph *g, int role, int task) {
@@ -25,8 +25,8 @@ static double share(void *self, const hp_program *p, const hp_graph *g, int role
     return 0;
 }
 
-/* Every task of the role once; nothing starts before what it waits for has ended; the compute queue in list
- * order. */
+/* Every task of the role runs once; nothing starts before its dependencies have ended; the compute queue runs
+ * in list order. */
 static void allowed(const hp_role *r, const hp_span *span, int64_t n, const char *who) {
     int64_t *t0 = calloc((size_t)r->n_task, sizeof *t0), *t1 = calloc((size_t)r->n_task, sizeof *t1);
     int *times = calloc((size_t)r->n_task, sizeof *times);

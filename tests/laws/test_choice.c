@@ -1,5 +1,5 @@
-/* test_choice.c - whatever a table of collectives says, programs pass all checks, each group has one back end, and training
- * computes the same as by the rule, to rounding; two ranks the same bits. */
+/* test_choice.c - for any table of collectives, programs pass all checks, each group has one back end, and
+ * training computes the same as by the rule, up to rounding; with two ranks, the same bits. */
 #include "plan/check/check.h"
 #include "plan/lower/lower.h"
 #include "tests/support/exec/run_ranks.h"
@@ -26,7 +26,7 @@ static int32_t any_choice(dice *d) {
     return hp_comm_choice(steps[k % 2], algorithms[roll(d, 0, 4)]);
 }
 
-/* Of all groups on one node; classes end at powers of two. */
+/* Covers all groups on one node; classes end at powers of two. */
 static hp_comm_table random_table(hp_arena *arena, dice *d) {
     hp_comm_table t = {0, HP_NEW(arena, hp_comm_class, MOST * CLASSES)};
     for (int ranks = 2; ranks <= MOST; ranks++)

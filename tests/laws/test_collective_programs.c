@@ -1,6 +1,6 @@
-/* test_collective_programs.c - random programs of messages and collectives alone are proved, simulated to their end, and
- * executed, among threads and among real ranks of MPI: every buffer of every rank ends with what the calls' definitions
- * say. For real ranks this program starts itself under mpirun, with many programs for each start.
+/* test_collective_programs.c - random programs of messages and collectives are proved, simulated to their
+ * end, and executed, with threads and with real MPI ranks: every buffer of every rank ends as the calls'
+ * definitions say. For real ranks, this program starts itself under mpirun, with many programs per start.
  *
  * HPLAN_LAW_CASES=N: N programs. */
 #include "plan/check/check.h"
@@ -30,7 +30,7 @@ enum {
     STEPS = 2,
     BATCH = 50,      /* programs per mpirun */
     STALLED_S = 600, /* without any task done */
-    HUNG_S = 1200    /* of a program: a call that does not return */
+    HUNG_S = 1200    /* seconds per program; longer means a call that does not return */
 };
 
 static int ranks_of(uint64_t seed) {
@@ -55,7 +55,7 @@ static void limit_program(uint64_t seed) {
 
 /* --- a rank's memory --- */
 
-/* Between the buffers: nobody may write there. */
+/* Between the buffers, where nobody may write. */
 static const unsigned char GUARD = 0x5b;
 
 static const hp_role *role_of(const program_reference *f, int rank) {
@@ -89,7 +89,7 @@ static hp_status check_buffer(const program_reference *f, int rank, int b, const
     return HP_OK;
 }
 
-/* Between the buffers, which follow each other in memory. */
+/* Checks the gaps between the buffers, which are adjacent in memory. */
 static hp_status check_gaps(const program_reference *f, int rank, const unsigned char *at, hp_error *err) {
     const hp_role *r = role_of(f, rank);
     int64_t from = 0;
@@ -301,7 +301,8 @@ static void ranks_end_with_what_the_definitions_say(void **state) {
 
 static double seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)self, (void)g;
-    return 1e-6 * (1 + (task * 7 + rank % p->n_role * 3) % 5); /* any costs: the law is about the end */
+    return 1e-6 * (1 + (task * 7 + rank % p->n_role * 3) % 5); /* arbitrary costs: the law is about the
+                                                                * result */
 }
 
 static double share(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
@@ -315,7 +316,7 @@ static double message_seconds(void *self, const hp_program *p, const hp_task *t,
     return 1e-6 + bytes / 1e9;
 }
 
-/* Tasks that start while another of the rank is under way. */
+/* Number of tasks that start while another of the rank is running. */
 static int count_beside(const hp_span *span, int64_t n) {
     int beside = 0;
     int64_t end_ns = 0;

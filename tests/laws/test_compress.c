@@ -1,5 +1,5 @@
-/* test_compress.c - training with compressed messages is training in which every message passes through the codec: bit
- * for bit what a communicator computes that rounds plain messages on their way. */
+/* test_compress.c - training with compressed messages equals training in which every message passes through
+ * the codec: bit for bit what a communicator computes that rounds plain messages in transit. */
 #include "exec/device/codec/code.h"
 #include "plan/codec/codecs.h"
 #include "tests/support/exec/law_run.h"
@@ -7,18 +7,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* --- a communicator that passes values through a codec on their way ---
+/* --- a communicator that passes values through a codec ---
  *
- * Messages are rounded where they arrive, where the codec makes them smaller; all-reduces of float32 are done on codes: those
- * that can be are added up; else all are gathered, decoded and added, and what the codec has lost of a range of memory is
- * added to what it sums next. */
+ * Messages are rounded on arrival if the codec makes them smaller. All-reduces of float32 work on codes:
+ * those that can be are added up; otherwise all are gathered, decoded and added, and the loss for a range of
+ * memory is added to what is summed there next. */
 
 typedef struct rounding_flight {
     bool used;
     int handle;
     hp_comm_op op;
-    int64_t channels; /* of a message received */
-    void *code;       /* of a sum */
+    int64_t channels; /* channels of a received message */
+    void *code;       /* code of a sum */
     void *all;        /* the codes of all members; NULL: they are added up */
 } rounding_flight;
 
@@ -41,7 +41,7 @@ typedef struct rounding_comm {
     int *received; /* per queue of the role: messages so far */
 } rounding_comm;
 
-/* Of one code; a message has channels. */
+/* Binds one code; a message has channels. */
 static hp_bound bound_of(hp_codec codec, const hp_comm_op *op, int64_t cols, const void *x, void *y) {
     return (hp_bound){.code.codec = codec,
                       .dtype = (hp_dtype)op->dtype,
@@ -96,7 +96,7 @@ static float *lost_of(rounding_comm *c, const hp_comm_op *op) {
     return lost;
 }
 
-/* Encodes gradients plus what was lost of those before. */
+/* Encodes gradients plus the residual of earlier ones. */
 static void *encoded_with_feedback(rounding_comm *c, const hp_comm_op *op) {
     float *lost = lost_of(c, op), *x = malloc(sizeof *x * (size_t)op->count),
           *back = malloc(sizeof *back * (size_t)op->count);
@@ -113,7 +113,7 @@ static void *encoded_with_feedback(rounding_comm *c, const hp_comm_op *op) {
     return code;
 }
 
-/* All members' codes, in their order. */
+/* Gathers all members' codes, in order. */
 static void gather(rounding_comm *c, const hp_comm_op *op, rounding_flight *f, hp_comm_op *inside) {
     const int64_t each = hp_codec_bytes(c->sums, op->count, 1), n = hp_group_size(c->program, op->group);
     f->code = encoded_with_feedback(c, op);
@@ -225,8 +225,8 @@ static const hp_comm_ops ROUNDING = {.name = "rounding",
                                      .test = rounding_test,
                                      .close = rounding_close};
 
-/* Takes `inner` over. A codec of 0 leaves that kind alone. *most: becomes the largest magnitude of what a rank gives to an
- * all-reduce of float32; NULL: nobody asks. */
+/* Takes ownership of `inner`. A codec of 0 leaves that kind alone. *most becomes the largest magnitude that a
+ * rank contributes to an all-reduce of float32; NULL: not wanted. */
 static hp_comm *rounding_comm_new(hp_comm *inner, hp_codec messages, hp_codec sums, double *most) {
     rounding_comm *c = calloc(1, sizeof *c);
     HP_ASSERT(c);
@@ -273,7 +273,7 @@ static const struct {
             {"allreduce:int8", int8_sums}};
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* Sums by one algorithm, whatever their bytes. */
+/* Sums by one algorithm, independent of size. */
 static hp_strategy draw(dice *d, const hp_graph *g) {
     hp_strategy s = random_strategy_of(d, g, roll(d, 1, 4), MAX_RANKS, DRAW_EXACT - DRAW_ZERO);
     s.comm[HP_TRAFFIC_ALLREDUCE] = s.comm[HP_TRAFFIC_STATS] =
@@ -304,21 +304,22 @@ static void a_code_is_what_rounds_a_message(void **state) {
 
 /* --- how far off one step is --- */
 
-static double most; /* of the gradients that ranks bring */
+static double most; /* largest of the ranks' gradients */
 
 static hp_comm *watched(hp_comm *inner, const hp_memory *memory) {
     (void)memory;
     return rounding_comm_new(hp_comm_own(inner), 0, 0, &most);
 }
 
-/* Of the sum of what `ranks` bring, none more than `most`. A cast to m bits is off by 2^-(m+1) of the value, when it is
- * encoded and after every addition; int8 by half of most/127. Float32 itself adds its own roundings. */
+/* Error bound for the sum of contributions by `ranks`, none larger than `most`. A cast to m bits has an error
+ * of 2^-(m+1) of the value, at encoding and after every addition; int8, half of most/127. Float32 itself adds
+ * its own roundings. */
 static double sum_bound(const char *codec, int ranks) {
     const double brought = ranks * most, own = brought * ranks * 0x1p-23;
     if (strcmp(codec, "int8") == 0) return brought / 254 + own;
     const double half_ulp = strcmp(codec, "bf16") == 0 ? 0x1p-8 : 0x1p-11;
     return brought * pow(1 + half_ulp, ranks) - brought + brought * 0x1p-24 +
-           own; /* below 2^-14 fp16 rounds so */
+           own; /* fp16's rounding below 2^-14 */
 }
 
 static void one_step_is_within_the_codecs_bound(void **state) {

@@ -1,6 +1,6 @@
-/* test_damaged.c - a damaged program of a deployed network is refused, or runs, on all ranks, to the
- * very output of the program that is not: the executor looks at nothing again, so what the checker lets pass
- * must not matter. */
+/* test_damaged.c - a damaged program of a deployed network is rejected, or runs on all ranks with exactly the
+ * output of the undamaged one. The executor checks nothing again, so damage that the checker accepts must not
+ * matter. */
 #include "plan/check/check.h"
 #include "tests/support/plan/damage.h"
 #include "tests/support/plan/random_deployed.h"
@@ -37,13 +37,13 @@ static hp_program *draw_program(victim *v, uint64_t seed) {
     return p;
 }
 
-/* Another batch or other ranks: another output. */
+/* Another batch or other ranks give another output. */
 static bool same_samples(const hp_program *a, const hp_program *b) {
     return a->dp == b->dp && a->micro == b->micro && a->batch == b->batch && a->n_role == b->n_role &&
            a->dtype == b->dtype;
 }
 
-/* What the ranks put out, of n elements, NAN where they do not, followed by the loss. */
+/* The ranks' outputs of n elements, NAN where there are none, followed by the loss. */
 static const double *outputs(const victim *v, const hp_program *p, const hp_qparam *q, int64_t n,
                              uint64_t seed) {
     ranks_job job = {.g = v->g,

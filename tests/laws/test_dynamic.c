@@ -1,5 +1,5 @@
-/* test_dynamic.c - plans of prec=int8-dynamic: which layers quantise what they read, that nothing cuts the
- * maps whose range they take, what they need beside, and what they cost. */
+/* test_dynamic.c - plans of prec=int8-dynamic: which layers quantise their input, that nothing splits maps
+ * whose range they take, their memory needs and their costs. */
 #include "costmodels/models.h"
 #include "networks/graph/layer.h"
 #include "plan/memory/memory_device.h"
@@ -30,8 +30,8 @@ static hp_graph *deployed(hp_arena *a, const char *net, int prec, const char *fl
     return d;
 }
 
-/* The graph is fp32's: the same layers, tensors and memory; matrix layers are marked, but for those listed.
- */
+/* The graph is that of fp32: the same layers, tensors and memory; matrix layers are marked, except the listed
+ * ones. */
 static void graphs_are_those_of_fp32(void **state) {
     (void)state;
     for (int i = 0; i < N_NETS; i++) {
@@ -62,7 +62,7 @@ static void listed_layers_stay_real(void **state) {
     hp_arena_free(a);
 }
 
-/* Whatever rows and columns of the output are wanted. */
+/* For any rows and columns of the output. */
 static void all_of_the_input_is_needed(void **state) {
     (void)state;
     for (int i = 0; i < N_NETS; i++) {
@@ -80,7 +80,8 @@ static void all_of_the_input_is_needed(void **state) {
     }
 }
 
-/* Beside what a layer of bytes needs: the bytes of one sample, and a scale per output, in whole lines. */
+/* In addition to the needs of a byte layer: the bytes of one sample, and a scale per output, in whole cache
+ * lines. */
 static void scratch_holds_a_sample(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -101,7 +102,7 @@ static void scratch_holds_a_sample(void **state) {
     hp_arena_free(a);
 }
 
-/* Replicas, stages and micro-batches do not cut maps; tiles and strips do. */
+/* Replicas, stages and micro-batches do not split maps; tiles and strips do. */
 static void what_cuts_maps_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -131,7 +132,7 @@ static void what_cuts_maps_is_refused(void **state) {
     hp_arena_free(a);
 }
 
-/* A layer costs the kernel of bytes and the passes before it, until it was measured itself. */
+/* A layer costs the byte kernel and the passes before it, until it was measured itself. */
 static void layers_cost_the_kernel_and_the_passes(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();

@@ -1,5 +1,5 @@
-/* test_infer.c - inference gives what one device gives, however images are cut: bit for bit when
- * stored in 8 or 16 bits, within rounding else; and what training's own evaluation gives. */
+/* test_infer.c - inference gives the result of one device, however images are split: bit for bit if stored in
+ * 8 or 16 bits, otherwise within rounding; and the result of training's own evaluation. */
 #include "exec/data/weights/weights.h"
 #include "tests/support/plan/random_deployed.h"
 #include "tests/support/plan/random_tokens.h"
@@ -48,7 +48,7 @@ static void write_weights(hp_arena *a, const hp_graph *g, uint64_t seed, const c
     if (hp_weights_save(path, g, HP_F32, &source, 0, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
-/* The same numbers, as a training program takes them. */
+/* The same numbers, in the form of a training program. */
 static const double *file_params(hp_arena *a, const hp_graph *g, uint64_t seed) {
     double *all = HP_NEW(a, double, ranks_param_elems(g)), *to = all;
     for (int i = 0; i < g->n_param; i++) {
@@ -91,7 +91,7 @@ static double *outputs(const subject *s, const hp_strategy *strategy) {
     hp_strategy_text(strategy, text);
     if (hp_lower(s->a, s->g, strategy, &o, &p, &err) != HP_OK || hp_program_check(p, s->g, &err) != HP_OK)
         fail_msg("seed %llu %s: %s", (unsigned long long)s->seed, text, err.text);
-    assert_int_equal(p->n_group, 1); /* no sums: the one group is that of all ranks */
+    assert_int_equal(p->n_group, 1); /* no sums: the only group is that of all ranks */
     const int64_t n = output_elems(s);
     ranks_job job = {.g = s->g,
                      .p = p,
@@ -119,7 +119,7 @@ static double worst(const double *a, const double *b, int64_t n) {
     return most / size;
 }
 
-/* Of training's layers, or of inference's too; or of transformers, or of maps. */
+/* Draws a network of training's layers, possibly with inference's; or of transformers; or of maps. */
 static hp_graph *draw_net(hp_arena *a, uint64_t seed, dice *d) {
     const int n = roll(d, 2, 7);
     if (seed % 4 == 1) return random_layers(a, seed / 4, 1 + n / 2);
@@ -153,7 +153,8 @@ static void holds(uint64_t seed, int prec, const hp_device_ops *ops, double boun
     hp_arena_free(s.a);
 }
 
-/* Behind the last quantised map the rest is float and the same in every cut: even the logits are equal. */
+/* Behind the last quantised map, the rest is float and the same for every split: even the logits are
+ * equal. */
 static void int8_is_one_devices_bit_for_bit(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(150); seed++)
@@ -165,7 +166,7 @@ static void int8_on_ref_too(void **state) {
     for (uint64_t seed = 1; seed <= law_cases(80); seed++) holds(seed, HP_PREC_INT8, &hp_device_ref_infer, 0);
 }
 
-/* Ranges are of one sample: replicas, stages and micro-batches change nothing. */
+/* Ranges are per sample: replicas, stages and micro-batches change nothing. */
 static void int8_dynamic_is_one_devices_bit_for_bit(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(80); seed++)
@@ -187,7 +188,7 @@ static void float32_agrees_within_rounding(void **state) {
         holds(seed, HP_PREC_FP32, &hp_device_cpu_infer, 360 * 10 * 0x1p-24);
 }
 
-/* Stored in 16 bits, computed in float32: every element is summed in an order that no cut changes. */
+/* Stored in 16 bits and computed in float32: every element is summed in the same order for any split. */
 static void stored_in_16_bits_it_is_one_devices_bit_for_bit(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(120); seed++)

@@ -1,5 +1,5 @@
-/* test_infer_tokens.c - a deployed transformer, or network of gathers and group norms, puts out the logits of
- * the forward pass that is trained, layer by layer, from the same file. */
+/* test_infer_tokens.c - a deployed transformer, or network of gathers and group norms, gives the logits of
+ * the training forward pass, layer by layer, from the same file. */
 #include "tests/support/exec/infer_once.h"
 #include "tests/support/exec/source_weights.h"
 #include "tests/support/plan/law_cases.h"
@@ -13,7 +13,7 @@ static void load(const hp_buffer *b, const double *image, unsigned char *arena) 
     memcpy(arena + b->offset, image, (size_t)hp_box_elems(&b->box) * sizeof *image);
 }
 
-/* One sample on the reference, up to what the loss reads. */
+/* One sample on the reference, up to the input of the loss. */
 static double *trained_logits(hp_arena *a, const hp_graph *g, const char *path, const double *image) {
     const hp_strategy one = hp_strategy_default();
     const hp_lower_options o = {.mode = HP_MODE_INFER, .dtype = HP_F64, .batch = 1, .place = true};
@@ -68,7 +68,7 @@ static bool has_norm(const hp_graph *g) {
     return false;
 }
 
-/* file: the network whose weights the file has. bound: relative to the largest logit. */
+/* file: the network whose weights are in the file. bound: relative to the largest logit. */
 static void agree_from(hp_arena *a, const hp_graph *file, const hp_graph *g, uint64_t seed,
                        const char *device, double bound) {
     char path[] = "/tmp/hplan-logits-XXXXXX";
@@ -97,7 +97,7 @@ static void agree(hp_arena *a, const hp_graph *g, uint64_t seed, const char *dev
     agree_from(a, g, g, seed, device, bound);
 }
 
-/* Constants are float32: those of the file, exact in float64; folded batch norms are rounded to it. */
+/* Constants are float32: the file's, exact in float64; folded batch norms are rounded to it. */
 static void deployed_logits_are_those_of_training_s_forward_pass(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
@@ -109,7 +109,7 @@ static void deployed_logits_are_those_of_training_s_forward_pass(void **state) {
     }
 }
 
-/* Against float64: sums of at most 512 products in each of some forty layers, an eps of float32 each. */
+/* Compared with float64: sums of at most 512 products in each of some forty layers, one float32 eps each. */
 static void on_the_processor_within_rounding(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(120); seed++) {
@@ -120,7 +120,7 @@ static void on_the_processor_within_rounding(void **state) {
     }
 }
 
-/* As they are built: row layers and their sums, heads that are tied, matrices that files have turned, joined. */
+/* As built: row layers and their sums, tied heads, and matrices that files store transposed or joined. */
 static void so_are_those_of_vit_and_gpt(void **state) {
     static const char *const nets[] = {"vit:2,24,3,8", "gpt:2,32,4,16,64"};
     (void)state;
@@ -141,7 +141,7 @@ static const hp_graph *vit_of(hp_arena *a, int h, int w) {
     return g;
 }
 
-/* Learned places of another image than the file's. */
+/* Learned positions for an image size other than the file's. */
 static void places_are_stretched_as_for_training(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();

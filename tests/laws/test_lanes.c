@@ -1,5 +1,5 @@
-/* test_lanes.c - messages that are a device's work: every strategy's groups are proved to get through, move
- * what MPI would move, and run on the virtual clock; what a lowering or a file may get wrong is refused. (On
+/* test_lanes.c - messages that run as device work: every strategy's groups are proved to complete, move what
+ * MPI would move, and run on the virtual clock; possible faults of a lowering or a file are rejected. (On
  * streams, with threads: tests/laws/test_late.c.) */
 #include "plan/program/lanes.h"
 #include "plan/check/check_inside.h"
@@ -48,7 +48,7 @@ static hp_program *lowered(const drawn *w) {
     return p;
 }
 
-/* The same strategy by MPI alone. */
+/* The same strategy with MPI only. */
 static hp_program *by_mpi(const drawn *w) {
     drawn plain = *w;
     memset(plain.s.comm, 0, sizeof plain.s.comm);
@@ -90,7 +90,7 @@ static void any_strategy_is_proved_and_moves_the_same_bytes(void **state) {
     }
 }
 
-/* However late messages come, layers read their tensors: nothing is overwritten too early. */
+/* However late messages arrive, layers read their tensors: nothing is overwritten too early. */
 static void any_strategy_moves_what_layers_read(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(200); seed++) {
@@ -129,12 +129,12 @@ static bool sum_by_two(victim *v) {
     return wrong_backend(v, HP_LANE_SUMS);
 }
 
-/* A task no longer waits for one of its stream's tasks before it. */
+/* A task no longer waits for an earlier task of its stream. */
 static bool unchained(victim *v, int stream) {
     const int t = random_task(v, stream);
     if (t < 0) return false;
     hp_role *r = v->r;
-    int last = -1; /* the latest of its own stream: of the lane before */
+    int last = -1; /* the latest of its own stream, from the previous lane */
     for (int i = r->dep_first[t]; i < r->dep_first[t + 1]; i++)
         if (hp_lane_stream_of(&r->queue[r->task[r->dep[i]].queue]) == stream &&
             (last < 0 || r->dep[i] > r->dep[last]))
@@ -153,7 +153,7 @@ static bool loose_sum(victim *v) {
     return unchained(v, HP_LANE_SUMS);
 }
 
-/* Two messages to one rank, of different channels and lanes, change places. */
+/* Swaps two messages to one rank, of different channels and lanes. */
 static bool crossed_messages(victim *v) {
     hp_role *r = v->r;
     const int t = random_task(v, HP_LANE_MESSAGES);
@@ -224,7 +224,7 @@ static void seeded_faults_are_refused(void **state) {
     hp_arena_free(arena);
 }
 
-/* Whatever stands in a file, the checker answers. */
+/* The checker handles any file content. */
 static void damage_of_any_kind_is_survived(void **state) {
     (void)state;
     hp_error err;
@@ -268,7 +268,8 @@ static void back_ends_are_read_and_written(void **state) {
         if (hp_strategy_parse(bad[i], &s, &err) != HP_EUSAGE) fail_msg("%s was read", bad[i]);
 }
 
-/* Each queue has the back end of what moves on it; and a device has it, or the fix leads to one it has. */
+/* Each queue has the back end of its traffic. Either the device supports it, or the fix leads to one that it
+ * supports. */
 static void devices_have_their_back_ends(void **state) {
     (void)state;
     hp_strategy s;

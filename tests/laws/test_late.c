@@ -1,6 +1,6 @@
-/* test_late.c - a device whose work is done later, in memory that the host cannot reach, with messages
- * that are the device's work and messages that are not, its tasks given one by one or segment by segment: the
- * same bits as when every task is done at once, and spans in an order that the program allows. */
+/* test_late.c - a device that works asynchronously, in memory that the host cannot reach, with and without
+ * messages as device work, with tasks issued one by one or segment by segment. The bits are the same as with
+ * synchronous work, and spans are in an order that the program allows. */
 #include "exec/interp/graph_segments.h"
 #include "tests/support/exec/late/late_comm.h"
 #include "tests/support/exec/late/late_device.h"
@@ -68,7 +68,7 @@ static draw drawn(uint64_t seed) {
     return d;
 }
 
-/* Every fourth time nothing is captured. */
+/* Every fourth time, nothing is captured. */
 static hp_device_ops drawn_device(uint64_t seed) {
     static hp_stream_ops direct;
     static hp_memory_ops memory;
@@ -98,7 +98,7 @@ static void work_done_later_has_the_same_bits(void **state) {
     assert_true(late_straight > late_opened && late_by_host > 0); /* a trial each, and messages */
 }
 
-/* Compute tasks of a role that segments of one hold, and longer ones. */
+/* Counts a role's compute tasks in segments of one task, and in longer ones. */
 static void count_tasks(const hp_role *r, int64_t *alone, int64_t *together) {
     int32_t *length = calloc((size_t)r->n_task + 1, sizeof *length);
     hp_graph_segments(r, length);
@@ -110,7 +110,8 @@ static void count_tasks(const hp_role *r, int64_t *alone, int64_t *together) {
     free(length);
 }
 
-/* Calls to the device: as many segments of two tasks or more as steps but the first, all else by itself. */
+/* Calls to the device: segments of two or more tasks are issued in every step except the first; everything
+ * else is issued alone. */
 static void steps_but_the_first_are_given_by_segments(void **state) {
     (void)state;
     for (uint64_t seed = 201; seed <= 206; seed++) {

@@ -1,6 +1,6 @@
-/* test_mixed.c - training in tf32, bf16 and fp16 on the reference device, which rounds as the definition
- * says: strategies agree with one rank, exactly where they add nothing up in 16 bits; the loss's scale
- * changes nothing but what underflows; a step that overflows anywhere is skipped everywhere. */
+/* test_mixed.c - training in tf32, bf16 and fp16 on the reference device, which rounds by definition.
+ * Strategies agree with one rank, exactly if they sum nothing in 16 bits. The loss scale changes nothing
+ * except underflow. A step that overflows anywhere is skipped everywhere. */
 #include "exec/train/loss_scale.h"
 #include "networks/graph/precision.h"
 #include "tests/support/exec/law_run.h"
@@ -15,7 +15,8 @@ enum {
 
 static const int32_t LOW[] = {HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
 static const double EPS[HP_PRECS] = {
-    [HP_PREC_TF32] = 0x1p-11, [HP_PREC_BF16] = 0x1p-9, [HP_PREC_FP16] = 0x1p-11}; /* of one rounding */
+    [HP_PREC_TF32] = 0x1p-11, [HP_PREC_BF16] = 0x1p-9, [HP_PREC_FP16] = 0x1p-11}; /* relative error of one
+                                                                                   * rounding */
 
 typedef struct pair {
     law_training one, many;
@@ -45,7 +46,7 @@ static void agrees(const pair *p, hp_arena *arena, double bound) {
     law_close(&p->many, &want, &have, bound, bound);
 }
 
-/* All rounding is of whole values, which sums in float64 in any order give alike but for their last bit. */
+/* All rounding applies to complete values; float64 sums in any order differ only in their last bit. */
 static void strategies_without_parts_give_the_same_numbers(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
@@ -56,8 +57,8 @@ static void strategies_without_parts_give_the_same_numbers(void **state) {
     }
 }
 
-/* Gradients of what several parts read are added up as they are stored: a step's weights change by lr times a
- * gradient with some roundings more. */
+/* Gradients of tensors read by several parts are added as they are stored: a step's weights change by lr
+ * times a gradient with a few more roundings. */
 static void strategies_with_parts_stay_within_rounding(void **state) {
     (void)state;
     for (uint64_t seed = 501; seed <= 500 + law_cases(60); seed++) {
@@ -69,8 +70,8 @@ static void strategies_with_parts_stay_within_rounding(void **state) {
     }
 }
 
-/* A power of two moves no digit: but for numbers near fp16's smallest, it cancels. In one step, since in the
- * next the least difference may round a weight to its other neighbour. */
+/* A power of two changes no digits, so it cancels, except for numbers near fp16's smallest. Only one step is
+ * compared: in the next, the least difference may round a weight to its other neighbour. */
 static void the_scale_of_the_loss_cancels(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(20); seed++) {
@@ -84,7 +85,7 @@ static void the_scale_of_the_loss_cancels(void **state) {
     }
 }
 
-/* With a scale from harmless to absurd: every parameter is as it was, or every one has decayed. */
+/* With a scale from harmless to absurd, either every parameter is unchanged, or every one has decayed. */
 static void an_overflow_anywhere_skips_the_step_everywhere(void **state) {
     (void)state;
     int skipped = 0, taken = 0;
@@ -188,7 +189,7 @@ static void programs_that_skip_the_look_are_refused(void **state) {
             for (int i = r->dep_first[t]; i < r->dep_first[t + 1] && task->op == HP_TASK_UPDATE; i++) {
                 const int32_t wanted = r->dep[i];
                 if (!(r->task[wanted].flags & HP_FLAG_METRIC)) continue;
-                r->dep[i] = 0; /* does not wait for what the others found */
+                r->dep[i] = 0; /* does not wait for the others' result */
                 assert_int_not_equal(hp_program_check(p, g, &err), HP_OK);
                 r->dep[i] = wanted;
                 waits++;

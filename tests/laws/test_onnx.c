@@ -62,8 +62,8 @@ static void the_processor_computes_what_onnx_says(void **state) {
     assert_cases_pass("cpu", run_cpu);
 }
 
-/* Numbers near 1000 that differ by hundredths, over a large map: sums in float32 lose what differs. What the norm reads is the sum in
- * float32; of this, mean and variance as they are defined, in float64. */
+/* Numbers near 1000 that differ by hundredths, over a large map: float32 sums lose the differences. The
+ * norm's input is the float32 sum; its mean and variance follow their definition, in float64. */
 static void a_norm_of_a_large_map_loses_nothing(void **state) {
     enum { SIDE = 256, N = SIDE * SIDE };
     (void)state;

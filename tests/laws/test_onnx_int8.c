@@ -1,6 +1,6 @@
 /* test_onnx_int8.c - quantised ONNX models as int8 programs: their integers are those of the operators'
  * definitions (QLinearConv, QuantizeLinear: exact sums, round to nearest even, saturate), evaluated here in
- * float64, whichever form the model has; what cannot be had in 8 bits stays real, and is named. */
+ * float64, for every form of the model. What is impossible in 8 bits stays real, and is named. */
 #include "exec/data/weights/quantised.h"
 #include "networks/graph/fuse.h"
 #include "networks/onnx/int8/int8.h"
@@ -102,7 +102,7 @@ static void layers_that_are_no_8_bit_numbers_stay_real(void **state) {
     step_image(&s, &x, image);
     conv c = draw_int8_conv(&s, IMAGE_C, 4, 3, 1);
     c.type = UINT8;
-    c.w_zero = 10; /* 255 - 10 is more than 127 */
+    c.w_zero = 10; /* 255 - 10 exceeds 127 */
     memset(c.w, 100, sizeof c.w);
     c.w[0] = -10;
     c.w[1] = 127;
@@ -114,7 +114,7 @@ static void layers_that_are_no_8_bit_numbers_stay_real(void **state) {
     onnx_write_output(&s.w, "no_scale");
     hp_onnx_model m = read_model(&s);
     const hp_onnx_int8 all = write_file(&s, &m, scratch_path("q.safetensors"));
-    assert_string_equal(all.float_layers, ""); /* about zero and small enough all the same */
+    assert_string_equal(all.float_layers, ""); /* close enough to zero nevertheless */
     int8_t *w = (int8_t *)(uintptr_t)m.param[m.graph->layer[1].param[0]].data8;
     w[0] = INT8_MIN;
     const hp_onnx_int8 less = write_file(&s, &m, scratch_path("q.safetensors"));

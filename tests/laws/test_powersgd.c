@@ -1,5 +1,5 @@
-/* test_powersgd.c - a step with gradients as products of thin matrices: of every matrix the plain step's projection upon
- * them, of all else the plain step. */
+/* test_powersgd.c - a step with gradients as products of thin matrices: for matrices, the projection of the
+ * plain step onto them; for everything else, the plain step. */
 #include "tests/support/exec/law_run.h"
 
 static hp_comm *own_comm(hp_comm *inner, const hp_memory *memory) {
@@ -7,7 +7,7 @@ static hp_comm *own_comm(hp_comm *inner, const hp_memory *memory) {
     return hp_comm_own(inner);
 }
 
-/* What a step adds to a parameter, but for weight decay and the learning rate. */
+/* A step's change of a parameter, without weight decay and learning rate. */
 static void steps_of(const hp_graph *g, const law_training *t, const outcome *end, double *step) {
     hp_arena *arena = hp_arena_new();
     const double *start = law_parameters(arena, g, t->seed), decay = 1e-4 * t->lr;
@@ -15,7 +15,7 @@ static void steps_of(const hp_graph *g, const law_training *t, const outcome *en
     hp_arena_free(arena);
 }
 
-/* The projection of the plain step upon one column: orthogonal to what it leaves out, and of rank 1. */
+/* The projection of the plain step onto one column: orthogonal to the residual, and of rank 1. */
 static void is_projection(uint64_t seed, const hp_param *p, const double *coded, const double *plain) {
     const int64_t cols = p->count / p->dim[0];
     double dot = 0, most = 0;

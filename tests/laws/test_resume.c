@@ -1,6 +1,6 @@
-/* test_resume.c - a training that was saved and taken up again is the training that was not: to the last bit in the same
- * plan, over random networks and strategies, with all that codecs carry and replicas have of their own; within rounding
- * in any other plan of the same network, as of the same kind on fewer devices. */
+/* test_resume.c - a resumed training equals an uninterrupted one. In the same plan, to the last bit, over
+ * random networks and strategies, including codec state and state of single replicas. In any other plan of
+ * the same network, for example on fewer devices, within rounding. */
 #define _GNU_SOURCE /* nftw */
 #include "sim/shrink/fewer.h"
 #include "tests/support/exec/law_run.h"
@@ -15,7 +15,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* As t, but begun with `first`, saved after two steps, and taken up with t's strategy. */
+/* Like t, but started with `first`, saved after two steps, and resumed with t's strategy. */
 static outcome law_resumed(hp_arena *arena, const law_training *t, const hp_strategy *first) {
     char dir[] = "/tmp/hplan-resume-XXXXXX";
     assert_non_null(mkdtemp(dir));
@@ -44,7 +44,7 @@ static hp_strategy strategy_of(dice *d, const hp_graph *g, int axes) {
     if (s.zero == 0) draw_compress(d, &s);
     const hp_strategy plain = s;
     if (roll(d, 0, 1) == 0 && s.zero == 0)
-        s.sync = HP_SYNC_LOCAL, s.local = LAW_STEPS; /* the break is between two averages */
+        s.sync = HP_SYNC_LOCAL, s.local = LAW_STEPS; /* the break falls between two averages */
     return hp_strategy_legal(&s, g, hp_strategy_batch(&s, 2 * law_groups(&s)), 0, NULL) ? s : plain;
 }
 
@@ -88,14 +88,15 @@ static void another_plan_gives_the_same_training(void **state) {
             whole.s = law_one_rank(groups);
             const outcome want = law_run(arena, &whole);
             outcome have = law_resumed(arena, &t, &first);
-            for (int i = 0; i < BREAK; i++) have.loss[i] = want.loss[i]; /* of the first part */
+            for (int i = 0; i < BREAK; i++) have.loss[i] = want.loss[i]; /* losses of the first part */
             law_close(&t, &want, &have, 1e-9, 1e-9);
         }
         hp_arena_free(arena);
     }
 }
 
-/* As `run --fit-here --resume`: what the first plan's replicas do side by side, the second's do one after the other. */
+/* As `run --fit-here --resume`: what the first plan's replicas do concurrently, the second's do one after the
+ * other. */
 static void the_same_plan_on_fewer_devices_gives_the_same_training(void **state) {
     (void)state;
     enum { MOST = 64 };
@@ -125,7 +126,7 @@ static void the_same_plan_on_fewer_devices_gives_the_same_training(void **state)
         }
         hp_arena_free(arena);
     }
-    if (law_cases(45) >= 15) { /* of few none may be legal */
+    if (law_cases(45) >= 15) { /* with few cases, possibly none is legal */
         assert_true(tried >= (int)law_cases(45) * 4 / 9);
         assert_true(smaller >= (int)law_cases(45) * 2 / 9);
     }

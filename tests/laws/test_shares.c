@@ -1,5 +1,5 @@
-/* test_shares.c - replicas with unequal shares of the batch: the update is the mean of what each share by itself would
- * make of the weights, by samples; batch norms take their statistics share by share, one after another. */
+/* test_shares.c - replicas with unequal shares of the batch: the update is the mean, weighted by samples, of
+ * each share's own update; batch norms accumulate statistics share by share. */
 #include "tests/support/exec/law_run.h"
 
 enum {
@@ -8,7 +8,7 @@ enum {
                 DRAW_BRANCHES
 };
 
-/* Its gradient is the mean over samples, and a sample's noise does not depend on where it is in the batch. */
+/* Its gradient is the mean over samples, and a sample's noise does not depend on its place in the batch. */
 static bool is_plain(const hp_graph *g) {
     const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
     for (int l = 0; l < g->n_layer; l++)
@@ -23,7 +23,7 @@ static double momentum_of(const hp_graph *g, int param) {
     return 0;
 }
 
-/* One rank that gets the samples of one share alone. */
+/* One rank with the samples of one share only. */
 static outcome share_alone(hp_arena *arena, const law_training *t, int64_t first, int64_t samples) {
     law_training one = *t;
     one.s = law_one_rank(1);
@@ -32,7 +32,7 @@ static outcome share_alone(hp_arena *arena, const law_training *t, int64_t first
     return law_run(arena, &one);
 }
 
-/* After one step from `start`: what the shares make of it. */
+/* The shares' combined result after one step from `start`. */
 static void combine(const hp_graph *g, const double *start, const outcome *share, const double *part, int n,
                     outcome *out) {
     int64_t at = 0;
@@ -45,7 +45,7 @@ static void combine(const hp_graph *g, const double *start, const outcome *share
             for (int k = 0; k < n; k++)
                 if (hp_param_trained(&g->param[i]))
                     out->weights[at] += part[k] * (share[k].weights[at] - start[at]);
-                else /* takes up the statistics of one share after the other */
+                else /* accumulates the statistics of one share after the other */
                     out->weights[at] = keep * out->weights[at] + share[k].weights[at] - keep * start[at];
         }
 }

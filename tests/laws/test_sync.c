@@ -1,16 +1,16 @@
-/* test_sync.c - however gradients are synchronised, training is the same: parameter servers give the losses and weights
- * that one rank has, over random networks, cuts and schedules, whichever ranks serve. */
+/* test_sync.c - training is the same however gradients are synchronised: parameter servers give one rank's
+ * losses and weights, over random networks, cuts and schedules, whichever ranks serve. */
 #include "tests/support/exec/law_run.h"
 
 enum { MAX_RANKS = 12 };
 
-/* By the steps of plan/collectives, as in a run. */
+/* Uses the steps of plan/collectives, as in a run. */
 static hp_comm *by_steps(hp_comm *inner, const hp_memory *memory) {
     (void)memory;
     return hp_comm_own(inner);
 }
 
-/* Few bytes make many buckets, so that all members serve. */
+/* A small size makes many buckets, so that all members serve. */
 static hp_strategy served(dice *d, const hp_graph *g, int groups, int draws) {
     hp_strategy s = random_strategy_of(d, g, groups, MAX_RANKS, draws);
     s.zero = 0;
@@ -40,7 +40,7 @@ static void servers_reproduce_one_rank(void **state) {
 
 /* --- local SGD --- */
 
-/* A law of classifiers: others wait for the metrics of all replicas. */
+/* A law for classifiers: other networks wait for the metrics of all replicas. */
 static bool is_local(hp_strategy *s, const hp_graph *g, int steps) {
     s->zero = 0;
     s->sync = HP_SYNC_LOCAL;
@@ -48,7 +48,8 @@ static bool is_local(hp_strategy *s, const hp_graph *g, int steps) {
     return hp_strategy_legal(s, g, hp_strategy_batch(s, 1), 0, NULL);
 }
 
-/* Updates are linear in parameters, momentum and gradients, so that their means are what the mean gradient makes. */
+/* Updates are linear in parameters, momentum and gradients, so the mean of updates is the update by the mean
+ * gradient. */
 static void an_average_in_each_step_is_data_parallelism(void **state) {
     (void)state;
     int tried = 0;
@@ -73,8 +74,8 @@ static void an_average_in_each_step_is_data_parallelism(void **state) {
     assert_true(tried >= (int)law_cases(120) / 6);
 }
 
-/* Every LAW_STEPS steps: replicas begin with the same losses, and go their own ways up to the average. That it comes then,
- * run_ranks sees: all ranks must end with the same weights. */
+/* Averages every LAW_STEPS steps: replicas start with the same losses and diverge until the average.
+ * run_ranks checks that it happens: all ranks must end with the same weights. */
 static void replicas_meet_at_the_average(void **state) {
     (void)state;
     int tried = 0;

@@ -1,5 +1,5 @@
-/* test_tokens.c - transformers, and layers that gather, reduce and normalise maps: any strategy gives the losses
- * and weights of one rank, however their tokens are split over tiles, slices and stages. */
+/* test_tokens.c - transformers, and layers that gather, reduce and normalise maps: any strategy gives one
+ * rank's losses and weights, however tokens are split over tiles, slices and stages. */
 #include "tests/support/exec/law_run.h"
 #include "tests/support/plan/random_tokens.h"
 
@@ -24,9 +24,10 @@ static void any_strategy_reproduces_one_rank_on_ref(void **state) {
     }
 }
 
-/* Gradients are derivatives: a step of lr 1 from w is w - (gradient + decay w); the slope of the loss along a random
- * direction is the product of the two. Central differences: the error is of second order in the step, and rounding of the
- * loss over it; float64, so that a step of 1e-7 leaves eight digits, and hardly any bend of a ReLU or maximum lies in it. */
+/* Gradients are derivatives. A step of lr 1 from w is w - (gradient + decay w); the slope of the loss along a
+ * random direction is their product. Central differences have an error of second order in the step, plus the
+ * rounding of the loss divided by it. In float64, a step of 1e-7 leaves eight digits, and hardly ever crosses
+ * a kink of a ReLU or maximum. */
 static void gradients_are_derivatives(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(80); seed++) {
@@ -67,7 +68,7 @@ static void gradients_are_derivatives(void **state) {
     }
 }
 
-/* As test_train.c's for other layers: one step, sums of at most 16 samples of 13 x 13 pixels. */
+/* Like test_train.c, for other layers: one step, sums of at most 16 samples of 13 x 13 pixels. */
 static void one_step_in_float32_stays_within_rounding(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(100); seed++) {

@@ -1,5 +1,5 @@
-/* test_train.c - the test that matters most: any legal strategy, over random networks, cuts and
- * schedules, gives the losses and weights of one rank with the same grouping of the batch. */
+/* test_train.c - the most important test: any legal strategy, over random networks, cuts and schedules, gives
+ * the losses and weights of one rank with the same grouping of the batch. */
 #include "tests/support/exec/law_run.h"
 
 enum { MAX_RANKS = 16 };
@@ -39,8 +39,8 @@ static void any_optimiser_reproduces_one_rank_on_ref(void **state) {
     }
 }
 
-/* The figures of the literature, on small networks: MPI4DL refuses the first (tiles of one replica on tiles
- * of the other), its released code cannot run the third (ranks twice in a group). */
+/* Figures of the literature, on small networks. MPI4DL rejects the first (tiles of one replica on tiles of
+ * the other), and its released code cannot run the third (ranks occur twice in a group). */
 static void published_layouts_reproduce_one_rank(void **state) {
     (void)state;
     static const char *const layouts[] = {
@@ -60,10 +60,9 @@ static void published_layouts_reproduce_one_rank(void **state) {
     }
 }
 
-/* One step from equal weights: the sum over a batch of products in float32, taken in another order. The
- * bound: the update is lr * gradient; the gradient's relative error grows with the depth and the length of
- * the sums, n*eps each. The longest sum here is a weight gradient's: 16 samples of 13x13 pixels, 2704 terms.
- */
+/* One step from equal weights: float32 sums of products over a batch, in another order. The bound: the update
+ * is lr * gradient; the gradient's relative error grows with the depth and the length of the sums, n*eps
+ * each. The longest sum here is a weight gradient's: 16 samples of 13x13 pixels, 2704 terms. */
 static void one_step_on_onednn_stays_within_rounding(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(60); seed++) {

@@ -1,19 +1,20 @@
-/* test_volumes.c - the bytes that a program sends are those of the literature's closed forms, kind by kind, over random
- * transformers, degrees and precisions.
+/* test_volumes.c - the bytes that a program sends equal the literature's closed forms, kind by kind, over
+ * random transformers, degrees and precisions.
  *
- * With u = b s h e (samples of a micro-batch, tokens, channels, bytes of an element), all ranks of a replica together,
- * for a layer and a micro-batch:
- *   tp=t: two all-reduces of u forward and two backward (Shoeybi et al. 2019), 8 (t-1)/t u for each of t ranks
- *     (Narayanan et al. 2021); an all-gather and a reduce-scatter in the place of each move as much (Korthikanti et al.
- *     2022): 8 (t-1) u
- *   seq=P:ring: keys and values of a rank, 2 u/P, go to the P-1 others, and their gradients come back (Liu et al. 2023):
- *     4 (P-1) u; where attention is causal no token needs those after it: half
- *   seq=P:a2a: four all-to-alls of u (queries, keys, values, and what attention puts out), of which each of P ranks sends
- *     u/P (P-1)/P, and four backward (Jacobs et al. 2023): 8 (P-1)/P u
- *   recomputation sends forward messages again: 3/2 of all these
- *   stages: u forward and u backward at each boundary (Narayanan et al. 2021)
- * and for m bytes of parameters that n ranks share, in a step of k micro-batches (Rajbhandari et al. 2020, section 7;
- * n-1 times the data for a scatter or gather among n, Patarasu and Yuan 2009): see `shared`. */
+ * Let u = b s h e (samples of a micro-batch, tokens, channels, bytes per element). Bytes sent by all ranks of
+ * a replica together, per layer and micro-batch:
+ * - tp=t: two all-reduces of u forward and two backward (Shoeybi et al. 2019), 8 (t-1)/t u for each of t
+ *   ranks (Narayanan et al. 2021). Replacing each by an all-gather and a reduce-scatter moves as much
+ *   (Korthikanti et al. 2022): 8 (t-1) u.
+ * - seq=P:ring: a rank's keys and values, 2 u/P, go to the P-1 others, and their gradients come back (Liu et
+ *   al. 2023): 4 (P-1) u. With causal attention, no token needs later ones: half.
+ * - seq=P:a2a: four all-to-alls of u (queries, keys, values and attention's output), of which each of P ranks
+ *   sends u/P (P-1)/P, and four backward (Jacobs et al. 2023): 8 (P-1)/P u.
+ * - Recomputation sends forward messages again: 3/2 of all these.
+ * - stages: u forward and u backward at each boundary (Narayanan et al. 2021).
+ *
+ * For m bytes of parameters shared by n ranks, in a step of k micro-batches (Rajbhandari et al. 2020, section
+ * 7; n-1 times the data for a scatter or gather among n, Patarasu and Yuan 2009): see `shared`. */
 #include "plan/program/traffic.h"
 #include "plan/strategy/sequence.h"
 #include "sim/bounds.h"
@@ -30,13 +31,13 @@
 #include <cmocka.h>
 
 typedef struct draw {
-    token_stack net; /* its sizes leave nothing to pad and nothing uneven */
+    token_stack net; /* its sizes need no padding and divide evenly */
     hp_strategy s;
-    int samples; /* of a micro-batch */
+    int samples; /* samples per micro-batch */
     hp_dtype dtype;
 } draw;
 
-enum { ALIGN = 16 /* elements: parameters begin at multiples, and so do parts of buckets */ };
+enum { ALIGN = 16 /* elements: parameters, and parts of buckets, begin at multiples */ };
 
 static hp_strategy draw_strategy(dice *d) {
     static const int degrees[] = {1, 1, 2, 3, 4};
@@ -52,7 +53,7 @@ static hp_strategy draw_strategy(dice *d) {
     s.keep = s.zero == 3 && coin(d);
     s.recompute = s.zero == 3 ? HP_RECOMPUTE_NONE : roll(d, HP_RECOMPUTE_NONE, HP_RECOMPUTE_FULL);
     s.prec = coin(d) ? HP_PREC_FP32 : HP_PREC_BF16;
-    s.fuse_bytes = INT64_C(1) << 40; /* one bucket for each group */
+    s.fuse_bytes = INT64_C(1) << 40; /* one bucket per group */
     return s;
 }
 
@@ -87,14 +88,14 @@ static const hp_program *lower(hp_arena *arena, const draw *c) {
 
 /* --- the closed forms: all ranks together, in a step --- */
 
-/* Of (n-1) m bytes: all-reduces, scatters and gathers of a step, and those of a micro-batch. */
+/* In units of (n-1) m bytes: all-reduces, scatters and gathers of a step, and those of a micro-batch. */
 static const struct {
     int reduce, scatter, scatter_each, gather, gather_each;
 } shared[] = {{.reduce = 2},
               {.scatter = 1, .gather = 1},
               {.scatter_each = 1, .gather = 1},
               {.scatter_each = 1, .gather_each = 2}, /* forward and backward */
-              {.scatter_each = 1, .gather = 1}};     /* kept from the first micro-batch on */
+              {.scatter_each = 1, .gather = 1}};     /* kept after the first micro-batch */
 
 static void add_parameters(const hp_strategy *s, int64_t m, int64_t n, int64_t want[HP_TRAFFICS]) {
     const int z = s->zero + s->keep;
@@ -110,8 +111,8 @@ static int64_t of_layer(const draw *c, int64_t u) {
     return c->s.recompute ? all * 3 / 2 : all;
 }
 
-/* A table whose rows ranks share: its summands are scattered, and their gradients gathered; a tied head gathers what it
- * reads. What the head reads is kept where it is a unit's input. */
+/* A table whose rows ranks share: its summands are scattered and their gradients gathered; a tied head
+ * gathers its input. The head's input is kept if it is a unit's input. */
 static int64_t of_vocabulary(const draw *c, int64_t u) {
     const bool again = c->s.recompute != HP_RECOMPUTE_NONE, alone = c->s.recompute == HP_RECOMPUTE_BOUNDARY;
     const int table = again ? 3 : 2, head = !c->net.tied ? 0 : again && !alone ? 3 : 2;
@@ -124,12 +125,13 @@ static void expect(const draw *c, int64_t want[HP_TRAFFICS]) {
     const int64_t real = c->dtype == HP_F64 ? 8 : 4, e = s->prec == (int)HP_PREC_BF16 ? 2 : real,
                   h = n->width, f = n->inner, layers = n->layers, holders = (int64_t)s->seq * s->dp,
                   passes = (int64_t)s->dp * s->micro, u = c->samples * n->tokens * h * e;
-    /* matrices and biases whose channels tensor parallelism splits; what works on tokens has its parameters whole */
+    /* matrices and biases whose channels tensor parallelism splits; layers that work on tokens hold their
+     * parameters whole */
     const int64_t split = layers * (4 * h * h + 3 * h + 2 * h * f + f),
                   whole = layers * 6 * h + (n->tied ? 0 : (h + 1) * n->logits);
     const int64_t tables = n->tied && s->stages > 1 ? 2 : 1; /* the first stage's, and the last one's */
     want[HP_TRAFFIC_HALO] = (of_layer(c, u) * layers + of_vocabulary(c, u)) * passes;
-    if (n->tied) /* of each row of logits what every rank makes of its classes, in float64 */
+    if (n->tied) /* for each row of logits, every rank's sums over its classes, in float64 */
         want[HP_TRAFFIC_STATS] = 2 * (s->tp - 1) * s->tp * c->samples * n->tokens * HP_MAXSUMS * 8 * passes;
     want[HP_TRAFFIC_STAGE] = 2 * u * (s->stages - 1) * passes;
     add_parameters(s, split * real, holders, want);
@@ -158,7 +160,8 @@ static void check_kinds(const draw *c, uint64_t seed, const hp_program *p, const
     assert_int_equal(hp_sim_comm_bytes(p), all);
 }
 
-/* In one stage all ranks send alike, but for causal rings, where earlier tokens' keys go to more ranks. */
+/* Within a stage, all ranks send equally much, except in causal rings, where earlier tokens' keys go to more
+ * ranks. */
 static void check_ranks(const draw *c, const hp_program *p, const int64_t want[HP_TRAFFICS]) {
     const bool causal_ring = c->s.seq > 1 && c->net.causal && c->s.seq_by == (int)HP_SEQ_RING;
     for (int i = 0; i < p->n_role && c->s.stages == 1; i++) {

@@ -1,5 +1,5 @@
-/* test_cgroup.c - control groups' limits, from trees of files as kernels and container engines lay them out. The law:
- * whatever the layout, the smallest limit on the way from the process's group to the root counts. */
+/* test_cgroup.c - control groups' limits, from trees of files as kernels and container engines lay them out.
+ * The law: for any layout, the smallest limit between the process's group and the root applies. */
 #include "machines/cgroup.h"
 #include "tests/support/plan/tree.h"
 
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* Mounts as systemd makes them. */
+/* Mounts made by systemd. */
 #define MOUNT_V2       "35 30 0:31 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define MOUNT_V1(word) "36 30 0:32 / /sys/fs/cgroup/" word " rw,nosuid - cgroup cgroup rw," word "\n"
 
@@ -48,11 +48,12 @@ static void version_2_takes_the_smallest_on_the_way_up(void **state) {
     tree_write(t, "/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n");
     const hp_cgroup c = read_tree(t);
     assert_int_equal(c.memory_bytes, GIB);
-    assert_int_equal(c.memory_free_bytes, GIB / 2); /* what is held and cannot be dropped: 768 - 256 MiB */
+    assert_int_equal(c.memory_free_bytes, GIB / 2); /* memory that is held and cannot be dropped: 768 - 256
+                                                     * MiB */
     assert_true(c.cpus == 1.5);
     assert_non_null(strstr(c.memory_file, "/user.slice/job/memory.max"));
     assert_non_null(strstr(c.cpus_file, "/user.slice/cpu.max"));
-    /* the same limits the other way round */
+    /* the same limits in reverse order */
     tree_write(t, "/sys/fs/cgroup/user.slice/job/step/memory.max", "536870912\n");
     tree_write(t, "/sys/fs/cgroup/user.slice/job/step/memory.current", "536870912\n");
     assert_int_equal(read_tree(t).memory_bytes, GIB / 2);
@@ -76,7 +77,7 @@ static void version_1_has_a_hierarchy_for_each(void **state) {
                "active_file 7\ntotal_inactive_file 134217728\ntotal_active_file 134217728\n");
     const hp_cgroup c = read_tree(t);
     assert_int_equal(c.memory_bytes, GIB);
-    assert_int_equal(c.memory_free_bytes, GIB / 2); /* with what its own groups hold */
+    assert_int_equal(c.memory_free_bytes, GIB / 2); /* including the memory of its own subgroups */
     assert_non_null(strstr(c.memory_file, "/memory/slurm/memory.limit_in_bytes"));
     assert_true(c.cpus == 0.5);
 }
@@ -93,7 +94,7 @@ static void hybrid_reads_both(void **state) {
     assert_true(read_tree(t).cpus == 3);
 }
 
-/* A container engine mounts its group alone; the process may see the host's path, its own "/", or "/../..". */
+/* A container engine mounts only its group; the process may see the host's path, its own "/", or "/../..". */
 static void in_a_container_the_mounted_group_counts(void **state) {
     static const char *const PATHS[] = {"/docker/7f3a", "/", "/../../docker/7f3a"};
     tree *t = *state;
@@ -110,7 +111,7 @@ static void in_a_container_the_mounted_group_counts(void **state) {
     tree_write(t, "/proc/self/cgroup", "0::/docker/7f3a/inner\n");
     tree_write(t, "/sys/fs/cgroup/inner/memory.max", "536870912\n");
     assert_int_equal(read_tree(t).memory_bytes, GIB / 2);
-    /* another group whose name only begins alike */
+    /* another group whose name has the same prefix */
     tree_write(t, "/proc/self/cgroup", "0::/docker/7f3abc\n");
     assert_int_equal(read_tree(t).memory_bytes, GIB);
 }

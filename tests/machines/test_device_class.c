@@ -1,5 +1,5 @@
-/* test_device_class.c - names of GPUs lead to their class: as nvidia-smi prints them, as people shorten them; and the
- * data sheets' rates agree with each other. */
+/* test_device_class.c - names of GPUs lead to their class, as nvidia-smi prints them and as people abbreviate
+ * them; the data sheets' rates are consistent. */
 #include "machines/device_class.h"
 
 #include <ctype.h>
@@ -66,7 +66,7 @@ static void every_class_finds_itself(void **state) {
         assert_ptr_equal(find(hp_gpu_model_at(i)->device.name, true), hp_gpu_model_at(i));
 }
 
-/* Where words are missing, the memory says which it is. */
+/* If words are missing, the memory decides. */
 static void an_ambiguous_name_is_decided_by_memory(void **state) {
     (void)state;
     bool sure;
@@ -78,7 +78,7 @@ static void an_ambiguous_name_is_decided_by_memory(void **state) {
     assert_string_equal(find("V100-PCIE", false)->device.name, "v100-16-pcie");
 }
 
-/* Other products are not taken for those whose names they contain; nor a part of a GPU for the whole. */
+/* Products whose names contain another's are not confused with it; nor a part of a GPU with the whole. */
 static void other_names_are_unknown(void **state) {
     (void)state;
     static const char *const names[] = {"",
@@ -107,8 +107,9 @@ static void other_names_are_unknown(void **state) {
     }
 }
 
-/* On NVIDIA's tensor cores bf16 is as fast as fp16, tf32 half of it, int8 twice; the sheets round. A GeForce adds up products of
- * 16 bits in float32 at half of the rate that they could have, which leaves int8 four times as fast. */
+/* On NVIDIA's tensor cores, bf16 is as fast as fp16, tf32 half as fast, int8 twice as fast; the sheets round.
+ * A GeForce accumulates 16-bit products in float32 at half of the possible rate, which makes int8 four times
+ * as fast. */
 static void rates_of_a_data_sheet_agree(void **state) {
     (void)state;
     for (int i = 0; hp_gpu_model_at(i); i++) {
@@ -125,7 +126,8 @@ static void rates_of_a_data_sheet_agree(void **state) {
     }
 }
 
-/* Volta, Turing and Pascal have no units for bf16 and tf32, Pascal none for fp16; a CPU computes in all. */
+/* Volta, Turing and Pascal have no units for bf16 and tf32, Pascal none for fp16; a CPU computes in all of
+ * them. */
 static void older_gpus_lack_precisions(void **state) {
     (void)state;
     static const char *const old[] = {"v100-16", "v100-32", "v100-16-pcie", "v100-32-pcie", "t4", "p40"};
@@ -140,7 +142,7 @@ static void older_gpus_lack_precisions(void **state) {
     assert_true(hp_device_class_has(&(hp_device_class){.is_cpu = true}, HP_PREC_INT8));
 }
 
-/* A device is nearest to itself; where nothing is known, something is assumed all the same. */
+/* A device is nearest to itself; if nothing is known, something is assumed nevertheless. */
 static void the_nearest_device_is_the_same_one(void **state) {
     (void)state;
     for (int i = 0; hp_gpu_model_at(i); i++) {
@@ -150,8 +152,8 @@ static void the_nearest_device_is_the_same_one(void **state) {
     assert_non_null(hp_gpu_model_nearest(&(hp_device_class){.is_cpu = false}));
 }
 
-/* Data sheets: no accelerator of these draws less than a slot gives or more than 1000 W, and of one chip the module draws
- * more than the card. */
+/* Data sheets: each accelerator draws more than a slot provides and at most 1000 W; the module of a chip
+ * draws more than the card. */
 static void every_class_has_its_power(void **state) {
     (void)state;
     static const char *const pairs[][2] = {
@@ -166,7 +168,7 @@ static void every_class_has_its_power(void **state) {
     assert_true(hp_device_class_tdp(&(hp_device_class){.name = "cpu"}) <= 0); /* not known */
 }
 
-/* Cut wherever there is room for no more, a name does not become one of another GPU. */
+/* Wherever a name is truncated, it does not become another GPU's. */
 static void a_short_form_has_whole_words(void **state) {
     (void)state;
     static const char name[] = "Some (very) Long T4x of L40Suffix-A100b";
@@ -186,7 +188,8 @@ static void a_short_form_has_whole_words(void **state) {
     assert_string_equal(slug, "allinon");
 }
 
-/* A device that is no class is like the one whose figures it was given, of which rows may be known, not like that one's kin. */
+/* A device without a class is like the one whose figures it was given, which may have rows, not like the
+ * class that stands in for that one. */
 static void an_unknown_device_is_like_its_nearest(void **state) {
     (void)state;
     for (int i = 0; hp_gpu_model_at(i); i++) {

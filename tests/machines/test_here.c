@@ -1,6 +1,6 @@
-/* test_here.c - what is here: topologies of hwloc's synthetic kind, control groups as files, Slurm as environment.
- * Laws: cores and memory are the least of all limits, the limit that decides is named, and nothing is ever more than
- * the node has. */
+/* test_here.c - the local node: hwloc's synthetic topologies, control groups as files, Slurm as environment.
+ * Laws: cores and memory are the least of all limits, the deciding limit is named, and nothing exceeds the
+ * node. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "machines/here.h"
 #include "machines/machine.h"
@@ -18,7 +18,7 @@
 static const char *const SLURM[] = {"SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK", "SLURM_MEM_PER_NODE",
                                     "SLURM_MEM_PER_CPU"};
 
-/* A node with 64 GiB of memory, 48 of them available, and a group in version 2. */
+/* A node with 64 GiB of memory, 48 of them available, and a version 2 group. */
 static int open_node(void **state) {
     for (int i = 0; i < 4; i++) unsetenv(SLURM[i]);
     if (tree_open(state)) return -1;
@@ -82,7 +82,7 @@ static void the_smallest_limit_of_cores_decides_and_is_named(void **state) {
     setenv("SLURM_CPUS_ON_NODE", "4", 1);
     assert_int_equal(here_of(t, node).cores, 4);
     assert_string_equal(here_of(t, node).cores_limit, "SLURM_CPUS_ON_NODE=4");
-    /* a part of a core is still one; more than there is is no limit */
+    /* a fraction of a core is still one; a limit above the node's is none */
     tree_write(t, "/sys/fs/cgroup/job/cpu.max", "20000 100000\n");
     assert_int_equal(here_of(t, node).cores, 1);
     tree_write(t, "/sys/fs/cgroup/job/cpu.max", "6400000 100000\n");
@@ -111,7 +111,7 @@ static void the_smallest_limit_of_memory_decides_and_is_named(void **state) {
     assert_int_equal(h.memory_bytes, 16 * GIB);
     assert_int_equal(h.free_bytes, 16 * GIB);
     assert_string_equal(h.memory_limit, "SLURM_MEM_PER_CPU");
-    setenv("SLURM_MEM_PER_NODE", "0", 1); /* sbatch --mem=0: all of the node */
+    setenv("SLURM_MEM_PER_NODE", "0", 1); /* sbatch --mem=0: the whole node */
     assert_int_equal(here_of(t, "core:4 pu:1").memory_bytes, 16 * GIB);
     setenv("SLURM_MEM_PER_NODE", "1024", 1);
     assert_int_equal(here_of(t, "core:4 pu:1").memory_bytes, GIB);
@@ -129,7 +129,7 @@ static void a_node_that_says_nothing_is_an_error(void **state) {
     assert_int_equal(hp_here_read(&(hp_here_source){"", "no such thing"}, &h, &err), HP_EUNAVAIL);
 }
 
-/* Asked another way: sched_getaffinity and sysconf. */
+/* Asks another way: sched_getaffinity and sysconf. */
 static void this_node_agrees_with_the_kernel(void **state) {
     (void)state;
     cpu_set_t all, one;

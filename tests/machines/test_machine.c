@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* Every field, without the help of the text. */
+/* Every field, independently of the text. */
 static void assert_same(const hp_machine *a, const hp_machine *b) {
     assert_string_equal(a->name, b->name);
     assert_string_equal(a->source, b->source);
@@ -59,7 +59,7 @@ static hp_machine shipped(const char *name) {
     return m;
 }
 
-/* Whole numbers, short ones as people write them, and such as need 17 digits. */
+/* Whole numbers, short ones as people write them, and ones that need 17 digits. */
 static double random_rate(uint64_t seed, uint64_t i, double most) {
     const double v = most * hp_rng_uniform(seed, i, 1) + 1;
     return seed % 3 == 0 ? v : seed % 3 == 1 ? floor(v) : 1e9 * ceil(v / 1e9);
@@ -111,14 +111,14 @@ static void text_parses_back_to_the_same_machine(void **state) {
     }
 }
 
-/* Devices and peaks as their sites and vendors publish them; 38.7 PFLOP/s in float64, half of float32's, of Frontera's
- * first 8008 nodes (TACC, TOP500). */
+/* Devices and peaks as published by sites and vendors. 38.7 PFLOP/s in float64, half of float32's, is for
+ * Frontera's first 8008 nodes (TACC, TOP500). */
 static void shipped_machines_have_their_published_totals(void **state) {
     (void)state;
     static const struct {
         const char *name, *device;
         int nodes, devices;
-        double node_bytes_per_s; /* least and most that its NICs may have in one direction: their line rate */
+        double node_bytes_per_s; /* range of its NICs' total in one direction: their line rate */
     } published[] = {{"lassen", "v100-16", 795, 3180, 25e9},
                      {"summit", "v100-16", 4608, 27648, 25e9},
                      {"pitzer", "v100-16-pcie", 74, 148, 12.5e9},
@@ -168,7 +168,7 @@ static void local_is_one_node_of_cores(void **state) {
 static void every_mistake_is_named(void **state) {
     (void)state;
     static const struct {
-        const char *text, *message; /* a part of the message expected */
+        const char *text, *message; /* part of the expected message */
     } wrong[] = {
         {"", "nodes=N is missing"},
         {"node=4 x h200", "x.machine: nodes=N is missing: nodes=1 where there is one; for example nodes=8"},
@@ -247,7 +247,7 @@ static void all_that_is_wrong_is_said_at_once(void **state) {
         if (!strstr(err.text, expected[i])) fail_msg("no '%s' in '%s'", expected[i], err.text);
 }
 
-/* The name is enough: everything else is the data sheet's, and the links that were assumed are said. */
+/* The name suffices: everything else comes from the data sheet, and assumed links are reported. */
 static void a_name_and_two_counts_are_a_machine(void **state) {
     (void)state;
     const hp_machine m = parsed(NODES "NVIDIA A100-SXM4-80GB");
@@ -261,7 +261,7 @@ static void a_name_and_two_counts_are_a_machine(void **state) {
     assert_null(strstr(m.assumed, "device"));
 }
 
-/* What is given wins over the data sheet, in any unit, and is not said to be assumed. */
+/* Given values override the data sheet, in any unit, and are not reported as assumed. */
 static void what_is_given_wins(void **state) {
     (void)state;
     const hp_machine m = parsed(NODES "H100 PCIe, pcie5=10GB/s; nic=4 x 8b/s, carrier-pigeon; fat-tree 3:2\n"
@@ -276,7 +276,8 @@ static void what_is_given_wins(void **state) {
     assert_string_equal(m.assumed, "");
 }
 
-/* A link by its name alone has the rate that links of that name have; a rate alone is the link that has about it. */
+/* A link given by its name has the usual rate of such links; a rate alone means the link with about that
+ * rate. */
 static void links_may_be_named(void **state) {
     (void)state;
     const hp_machine m = parsed(NODES "Tesla V100-PCIE-32GB, nvswitch; nic=1 x ib-ndr");
@@ -295,7 +296,7 @@ static void machines_may_be_large(void **state) {
     assert_int_equal(hp_machine_devices(&m), 1 << 20);
 }
 
-/* A change is the machine described with it; the rest stays. */
+/* A change gives the machine described with it; the rest stays. */
 static void a_change_changes_what_it_names(void **state) {
     (void)state;
     static const struct {
@@ -336,8 +337,8 @@ static void a_change_changes_what_it_names(void **state) {
     hp_arena_free(a);
 }
 
-/* Whatever bytes are changed: a machine that is read is written and read again as the same, all else is refused with
- * one line. */
+/* Whatever bytes are changed: a machine that can be read is written and read again as the same; everything
+ * else is rejected with one line. */
 static void damaged_text_is_a_machine_or_refused(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -371,7 +372,7 @@ static void damaged_text_is_a_machine_or_refused(void **state) {
     hp_arena_free(a);
 }
 
-/* A file of `size` bytes from `text`; the name is returned in `path`. */
+/* Writes a file of `size` bytes from `text`; returns its name in `path`. */
 static void write_file(char path[32], const char *text, size_t size) {
     strcpy(path, "/tmp/hplan-machine-XXXXXX");
     const int fd = mkstemp(path);
@@ -407,8 +408,8 @@ static void files_that_are_no_machine_are_refused(void **state) {
     unlink(path);
 }
 
-/* A known GPU has its data sheet's rates under its class's name, another its own name as far as tables take
- * it, and the driver's rates. */
+/* A known GPU has its data sheet's rates under its class's name; another one has its own name, as far as
+ * tables allow, and the driver's rates. */
 static void gpus_of_this_node_become_a_machine(void **state) {
     (void)state;
     hp_machine m, back;
@@ -435,7 +436,7 @@ static void gpus_of_this_node_become_a_machine(void **state) {
     hp_arena_free(arena);
 }
 
-/* Calibrations decide what is planned: those of /tmp may be anybody's. */
+/* Calibrations influence plans, and those in /tmp may be anybody's. */
 static void the_cache_is_the_users_own(void **state) {
     (void)state;
     char out[300], want[300], *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");

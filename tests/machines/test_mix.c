@@ -1,4 +1,5 @@
-/* test_mix.c - machines whose devices are not all alike: which device is what, as text there and back, and what is refused. */
+/* test_mix.c - machines whose devices differ: which device is which, text in both directions, and rejected
+ * input. */
 #include "machines/machine.h"
 #include "base/rng.h"
 
@@ -16,7 +17,7 @@ static hp_machine parsed(const char *text) {
     return m;
 }
 
-/* Back from its text it is the same, device by device. */
+/* Read back from its text, it is the same, device by device. */
 static void assert_round_trip(const hp_machine *m) {
     hp_arena *a = hp_arena_new();
     const char *text = hp_machine_text(a, m);
@@ -34,7 +35,7 @@ static void assert_round_trip(const hp_machine *m) {
     hp_arena_free(a);
 }
 
-/* want: a letter per device, the first of its class's name; digits: its speed in tenths, 'f' full. */
+/* want: a letter per device, the first of its class's name; digits: its speed in tenths, 'f' for full. */
 static void assert_devices(const char *text, const char *want, const char *speeds) {
     const hp_machine m = parsed(text);
     assert_int_equal(hp_machine_devices(&m), strlen(want));
@@ -60,7 +61,7 @@ static void every_device_is_of_its_class(void **state) {
                    "ft", "ff");
 }
 
-/* The word about one device wins wherever it stands. */
+/* The statement about a single device takes precedence, wherever it is. */
 static void a_device_goes_before_its_node(void **state) {
     (void)state;
     assert_devices("nodes=2; node=2 x t4; slow=1:50%, 1.0:80%", "tttt", "ff85");
@@ -81,7 +82,7 @@ static void each_class_has_its_data_sheet_and_its_clause(void **state) {
     assert_true(one.device.memory_bytes == 12000000000);
 }
 
-/* Machines of one class have the text that they had: hashes of plans stay. */
+/* Machines of one class keep their text, so hashes of plans do not change. */
 static void alike_devices_leave_no_trace(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -155,7 +156,7 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
-/* Whatever bytes are changed: what is read is written and read again as the same. */
+/* Whatever bytes are changed: what can be read is written and read again as the same. */
 static void damaged_text_is_a_machine_or_refused(void **state) {
     (void)state;
     static const char first[] =

@@ -1,4 +1,4 @@
-/* test_placement.c - where ranks run, counted out rank by rank. */
+/* test_placement.c - where ranks run, counted rank by rank. */
 #include "machines/placement.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ static int ranks_of(const hp_placement *p) {
     return p->roles * p->replicas;
 }
 
-/* Every small placement: roles, clients, replicas, devices of a node, nodes. */
+/* Every small placement: roles, clients, replicas, devices per node, nodes. */
 static void for_each_placement(void (*check)(const hp_placement *p)) {
     for (int roles = 1; roles <= 6; roles++)
         for (int clients = 1; clients <= 3; clients++)
@@ -26,7 +26,7 @@ static void for_each_placement(void (*check)(const hp_placement *p)) {
                     }
 }
 
-/* Of two ranks that fit on the machine: one device exactly if they have one role and are clients of each
+/* Two ranks that fit on the machine share a device exactly if they have one role and are clients of each
  * other. */
 static void check_devices(const hp_placement *p) {
     const int devices = p->nodes * p->devices_per_node;
@@ -64,8 +64,8 @@ static void a_device_is_shared_if_two_ranks_count_it(void **state) {
     for_each_placement(check_shared);
 }
 
-/* A process finds its GPU by its number among the node's ranks: the same as by its rank in the program, where
- * nodes hold whole blocks of clients or blocks whole nodes of ranks. */
+/* A process finds its GPU by its number among the node's ranks. That equals the one by its rank in the
+ * program if nodes hold whole blocks of clients, or blocks whole nodes of ranks. */
 static void check_local(const hp_placement *p) {
     const int places = hp_placement_places(p), per_node = p->devices_per_node * p->clients;
     const bool whole =
@@ -100,7 +100,7 @@ static void assert_permutation(const int32_t *seat, int n) {
     }
 }
 
-/* Of two nodes one is never two turns ahead of another that still has a seat. */
+/* No node is two turns ahead of another that still has a seat. */
 static void cyclic_deals_to_the_nodes_in_turn(void **state) {
     (void)state;
     for (int per_node = 1; per_node <= 7; per_node++)

@@ -1,5 +1,5 @@
-/* test_quota.c - quotas of CPU time: their words, the files that are written, and, where control groups may be made, that
- * a process gets the share that it was given and leaves no group behind. */
+/* test_quota.c - quotas of CPU time: their syntax and the files written. Where control groups can be made, a
+ * process gets its share and leaves no group behind. */
 #include "machines/quota.h"
 #include "tests/support/plan/tree.h"
 
@@ -45,8 +45,8 @@ static double seconds(clockid_t clock) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A child that computes for a while under a quota: the share of a processor that it got, in thousandths; -1: no groups
- * may be made here. */
+/* A child that computes for a while under a quota. Returns its share of a processor in thousandths; -1: no
+ * groups can be made here. */
 static int share_under(double processors) {
     int out[2], thousandths = -2;
     assert_int_equal(pipe(out), 0);
@@ -73,7 +73,7 @@ static int share_under(double processors) {
     return thousandths;
 }
 
-/* Of a process; others come and go beside this test. */
+/* Is there a group of that process? Others come and go beside this test. */
 static bool has_group(pid_t owner) {
     char folder[HP_CGROUP_PATH], path[HP_CGROUP_PATH + 64];
     bool version_2;
@@ -82,7 +82,7 @@ static bool has_group(pid_t owner) {
     return access(path, F_OK) == 0;
 }
 
-/* Never more than the share, whatever else runs here; a busy machine may give less. */
+/* Never more than the share, whatever else runs here; on a busy machine, possibly less. */
 static void a_process_gets_its_share(void **state) {
     (void)state;
     const int half = share_under(0.5), tenth = share_under(0.1);

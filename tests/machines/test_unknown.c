@@ -1,4 +1,4 @@
-/* test_unknown.c - devices of no data sheet: what has to be said of them, and what is assumed. */
+/* test_unknown.c - devices without a data sheet: what must be specified, and what is assumed. */
 #include "machines/machine.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static hp_machine parsed(const char *text) {
     return m;
 }
 
-/* An unknown device is a device like one that is known, which is said; its other rates follow what is given. */
+/* An unknown device may be like a known one, which is reported; its other rates scale with the given one. */
 static void an_unknown_device_is_said_with_the_one_assumed(void **state) {
     (void)state;
     const hp_machine m =
@@ -34,7 +34,8 @@ static void an_unknown_device_is_said_with_the_one_assumed(void **state) {
                      1) < 1e-9);
 }
 
-/* Of how fast it is, where nobody says, the least of all data sheets; the machine's text keeps that, until it is said. */
+/* An unspecified speed is assumed to be the least of all data sheets; the machine's text keeps that until it
+ * is specified. */
 static void an_unknown_devices_rates_are_the_least(void **state) {
     (void)state;
     hp_machine m = parsed(NODES "Abacus 9000; device=Abacus 9000, memory=40GB");
@@ -54,7 +55,7 @@ static void an_unknown_devices_rates_are_the_least(void **state) {
     assert_false(m.device.guessed);
     assert_int_equal(hp_machine_set(&m, "node=3 x a100-80", &err), HP_OK);
     assert_false(m.device.guessed);
-    /* another GPU does not inherit what the one before had */
+    /* another GPU does not inherit the previous one's values */
     assert_int_equal(hp_machine_set(&m, "node=3 x foo", &err), HP_EUSAGE);
     assert_int_equal(hp_machine_set(&m, "node=3 x foo; device=foo, memory=40GB", &err), HP_OK);
     assert_true(m.device.guessed && m.device.flops_per_s < 10e12);

@@ -1,4 +1,5 @@
-/* test_codec_gain.c - where compression pays: two replicas whose gradients alone move, against the closed form. */
+/* test_codec_gain.c - where compression pays: two replicas with only gradient traffic, compared with the
+ * closed form. */
 #include "sim/codec_gain.h"
 
 #include "plan/lower/lower.h"
@@ -43,7 +44,7 @@ static void gains_of(const char *text, hp_codec_gain *gain, int64_t *elems) {
     hp_arena_free(arena);
 }
 
-/* Of p members a ring moves 2 (p-1)/p of the data, a gather (p-1) times a member's. */
+/* With p members, a ring moves 2 (p-1)/p of the data, a gather (p-1) times a member's. */
 static void bytes_are_those_of_the_collectives(void **state) {
     (void)state;
     hp_codec_gain gain[HP_TRAFFICS];

@@ -1,5 +1,6 @@
-/* test_exchange.c - parts of a layer that send each other their parts of a tensor: as messages, or, where a framework has a
- * communicator for them, in half the time of an all-reduce of all parts, within a node and over nodes. */
+/* test_exchange.c - parts of a layer that exchange their parts of a tensor: as messages, or, if a framework
+ * has a communicator for them, in half the time of an all-reduce of all parts; within a node and across
+ * nodes. */
 #include "costmodels/framework/framework.h"
 #include "sim/costs.h"
 
@@ -23,7 +24,7 @@ static void add_end(hp_role *r, hp_queue_kind kind, int peer, int64_t count) {
                                      .layer = -1};
 }
 
-/* One exchange: each of n ranks sends each other one so many elements, all at once. */
+/* One exchange: each of n ranks sends each other one this many elements, all at once. */
 static hp_program *exchange_among(hp_arena *arena, int n, int64_t count) {
     hp_program *p = HP_NEW(arena, hp_program, 1);
     *p = (hp_program){.mode = HP_MODE_TRAIN,
@@ -67,7 +68,7 @@ static double sum_seconds(const hp_cost_table *t, const hp_machine *m, int n, do
     return hp_cost_collective(t, m, &c, bytes).seconds;
 }
 
-/* However many NICs a node has: an all-reduce has been priced with those that there are. */
+/* For any number of NICs per node: the all-reduce is priced with the existing ones. */
 static void an_exchange_takes_half_an_all_reduce(void **state) {
     (void)state;
     static const char *const machines[] = {"nodes=4; node=8 x a100-80, nvswitch; nic=8 x 24GB/s, ib-hdr",
@@ -92,8 +93,8 @@ static void an_exchange_takes_half_an_all_reduce(void **state) {
     }
 }
 
-/* Of two nodes of eight each sends the other eighth parts to eight ranks: (8/16) S through each NIC, at least; a ring sends S/8 to
- * it. Without a framework messages are messages. */
+/* Two nodes of eight: each sends the other's eight ranks its eighth parts, at least (8/16) S through each
+ * NIC; a ring sends S/8. Without a framework, messages are priced as messages. */
 static void messages_cross_as_often_as_there_are_readers(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

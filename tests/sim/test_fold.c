@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Nodes and devices that are filled evenly or not, shared, too few. */
+/* Nodes and devices that are filled evenly or not, shared, or too few. */
 static hp_machine odd_machine(dice *d) {
     const int nodes = roll(d, 1, 5), here = roll(d, 1, 9);
     hp_machine m = test_machine(nodes, here, coin(d));
@@ -30,7 +30,7 @@ static double random_share(void *self, const hp_program *p, const hp_graph *g, i
     return hp_rng_uniform(*seed + 1, (uint64_t)(rank % p->n_role), (uint64_t)task);
 }
 
-/* Of transfers: may be all of it. */
+/* Latency of transfers, up to their whole time. */
 static double random_latency(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)g;
     const uint64_t *seed = self;
@@ -130,7 +130,7 @@ static int64_t all_tasks(const hp_program *p) {
     return n;
 }
 
-/* Passing over periods changes nothing: not the step, not where its time goes. */
+/* Skipping periods changes nothing: neither the step nor where its time goes. */
 static void passing_over_periods_changes_nothing(void **state) {
     (void)state;
     int64_t passed = 0, tasks = 0;
@@ -148,11 +148,11 @@ static void passing_over_periods_changes_nothing(void **state) {
         }
         hp_arena_free(w.arena);
     }
-    assert_true(passed > 0); /* there was something to pass over */
+    assert_true(passed > 0); /* some periods were skipped */
     if (law_cases(30) >= 30) assert_true(passed > tasks / 10);
 }
 
-/* Replicas that fill nodes evenly, one to a device, are one class per role, however many. */
+/* Replicas that fill nodes evenly, one per device, are one class per role, whatever their number. */
 static void even_replicas_are_one(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -177,7 +177,7 @@ static void even_replicas_are_one(void **state) {
     hp_arena_free(arena);
 }
 
-/* A straggler is alone; the others of its role see the same of it, but for those beside it on its node. */
+/* A straggler is alone; all others of its role are affected equally, except those beside it on its node. */
 static void a_straggler_is_alone(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -1,5 +1,5 @@
-/* test_gradients.c - when gradients are synchronised: as soon as they are final, at one server after the other or at several
- * at once; against closed forms. */
+/* test_gradients.c - when gradients are synchronised: as soon as they are final, at one server after another
+ * or at several at once; compared with closed forms. */
 #include "tests/support/sim/random_world.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Passes through a stage take a time, sums of gradients too; all else is free. */
+/* Passes through a stage, and sums of gradients, take time; everything else is free. */
 typedef struct times {
     double forward_s, backward_s, sum_s, message_s;
 } times;
@@ -73,7 +73,7 @@ static hp_sim_result simulate(hp_arena *arena, const hp_program *p, const hp_gra
 
 /* --- GEMS --- */
 
-/* When each task began and ended, of a rank. */
+/* Start and end of each task of a rank. */
 typedef struct trace {
     int64_t *t0_ns, *t1_ns;
 } trace;
@@ -97,8 +97,8 @@ static const hp_task *sum_of(const hp_role *r, int group, int k) {
     return NULL;
 }
 
-/* Each sum ends one duration after the last of its members has the gradients, and all but that of the first stage, which
- * ends the backward pass, find some of their members without work. Returns how many there are. */
+/* Each sum ends one duration after its last member has the gradients. All sums except that of the first
+ * stage, which ends the backward pass, meet some members without work. Returns the number of sums. */
 static int expect_at_once(const hp_program *p, const trace *of, int64_t sum_ns, int64_t computed_ns) {
     int sums = 0, hidden = 0, groups = 0;
     for (int group = 1; group < p->n_group; group++) {
@@ -124,8 +124,8 @@ static int expect_at_once(const hp_program *p, const trace *of, int64_t sum_ns, 
     return sums;
 }
 
-/* A mirrored pass leaves the last stages first: their sums hide in the bubble that the pass leaves behind it, and the step
- * is longer by the first stage's alone. */
+/* A mirrored pass leaves the last stages first: their sums hide in the bubble behind it, and only the first
+ * stage's sum lengthens the step. */
 static void gems_sums_gradients_in_the_bubble(void **state) {
     (void)state;
     for (int stages = 2; stages <= 7; stages++)
@@ -150,8 +150,8 @@ static void gems_sums_gradients_in_the_bubble(void **state) {
 
 /* --- parameter servers --- */
 
-/* n ranks, B <= n buckets that are all there at once: a single server gets and sends n-1 messages of each, one after the
- * other; where each bucket has a server of its own, they do so at the same time. */
+/* n ranks, B <= n buckets that are all ready at once. A single server receives and sends n-1 messages for
+ * each, one after the other; with a separate server per bucket, these proceed concurrently. */
 static void servers_work_at_once_and_one_is_a_bottleneck(void **state) {
     (void)state;
     for (int n = 2; n <= 24; n++)
@@ -168,7 +168,7 @@ static void servers_work_at_once_and_one_is_a_bottleneck(void **state) {
             assert_in_range(buckets, n < 12 ? 1 : 2, n);
             const int64_t ns = simulate(arena, p, g, &c, false).makespan_ns;
             assert_int_equal(ns, INT64_C(2) * (shared ? 1 : buckets) * (n - 1) * 5000);
-            /* on cores messages also wait for the other end's core */
+            /* on cores, messages also wait for the other end's core */
             const int64_t cores_ns = simulate(arena, p, g, &c, true).makespan_ns;
             assert_in_range(cores_ns, ns, shared ? 3 * ns : ns);
             hp_arena_free(arena);

@@ -1,4 +1,5 @@
-/* test_interval.c - intervals hold what their parts say, ties are what errors explain that do not cancel. */
+/* test_interval.c - intervals contain what their parts imply; ties are differences that uncancelled errors
+ * explain. */
 #include "sim/interval.h"
 #include "costmodels/error_fit.h"
 #include "costmodels/cost_rows.h"
@@ -18,7 +19,7 @@ static double half_of(const hp_uncertainty *u) {
     return log(high / 3);
 }
 
-/* Each part widens it, as if it were there alone with the others' variance. */
+/* Each part widens it, as if it were alone with the others' variance. */
 static void every_part_widens_the_interval(void **state) {
     (void)state;
     const hp_uncertainty none = {0},
@@ -33,7 +34,7 @@ static void every_part_widens_the_interval(void **state) {
     assert_true(fabs(half_of(&all) - 1.6448536 * sqrt(0.05)) < 1e-6);
 }
 
-/* "0 ns to 673750531 s" is no answer: from a factor of 100 on there is none. */
+/* "0 ns to 673750531 s" is no answer: from a factor of 100 on, there is no interval. */
 static void what_nobody_knows_has_no_interval(void **state) {
     (void)state;
     for (double off = 1.5; off < 1e6; off *= 1.3) {
@@ -48,7 +49,7 @@ static void what_nobody_knows_has_no_interval(void **state) {
     }
 }
 
-/* Of errors drawn as the parts say, 90 % lie inside. */
+/* 90 % of errors drawn according to the parts lie inside. */
 static void intervals_hold_nine_in_ten(void **state) {
     (void)state;
     enum { DRAWS = 20000 };
@@ -65,7 +66,7 @@ static void intervals_hold_nine_in_ten(void **state) {
     assert_true(fabs(inside - 0.9 * DRAWS) < 4 * sqrt(DRAWS * 0.09));
 }
 
-/* Steps much longer than a core stays slow are independent; much shorter ones meet one and the same core. */
+/* Steps much longer than a core stays slow are independent; much shorter ones meet the same core. */
 static void a_run_jitters_less_than_its_steps(void **state) {
     (void)state;
     const hp_jitter_process slow = {.cv = 0.3, .tau_s = 1}, tasks = {.task = 0.3};
@@ -91,8 +92,8 @@ static hp_exposure exposure_of(uint64_t seed, double error) {
     return x;
 }
 
-/* Symmetric; of one and the same mixture of costs no error is left, whatever its rows' and the model's are; and the
- * further apart, the less a tie. */
+/* Symmetric. For identical mixtures of costs, no error remains, whatever the rows' and the model's errors;
+ * the larger the difference, the fewer ties. */
 static void what_is_shared_cancels(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -131,8 +132,10 @@ static void add(hp_cost_table *t, hp_row_kind kind, const char *class, const cha
         t, &(hp_row){.kind = kind, .class = class, .key = key, .n = n, .x = (double *)x, .y = (double *)y});
 }
 
-/* What the table says of itself; of yardsticks with the most ranks at a time that were measured, up to those asked. */
-/* Measured here, and nothing held against it: other work ran beside. Less is known than where all was quiet. */
+/* --- the table's rows about itself; yardsticks with the largest measured number of ranks, up to the
+ * requested one --- */
+/* Measured here but never compared with a run, because other work ran beside: less is known than on a quiet
+ * machine. */
 static void a_disturbed_calibration_is_less_sure(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

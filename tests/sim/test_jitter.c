@@ -1,4 +1,4 @@
-/* test_jitter.c - with jitter a folded class takes what the last of its members is expected to take. */
+/* test_jitter.c - with jitter, a folded class takes the expected time of its last member. */
 #include "sim/jitter.h"
 #include "costmodels/jitter_fit.h"
 #include "tests/support/sim/random_world.h"
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Mean 1; of two, 2 Phi(sigma / sqrt 2). */
+/* Mean 1; for two, 2 Phi(sigma / sqrt 2). */
 static void expected_maxima_of_one_and_two_are_the_closed_forms(void **state) {
     (void)state;
     for (int i = 1; i <= 40; i++) {
@@ -23,7 +23,7 @@ static void expected_maxima_of_one_and_two_are_the_closed_forms(void **state) {
 }
 
 typedef struct sample {
-    double mean, error; /* of the mean */
+    double mean, error; /* error of the mean */
 } sample;
 
 static sample mean_of(const double *x, int n) {
@@ -71,8 +71,8 @@ static sample steps_of(const hp_program *p, const hp_graph *g, hp_jitter_process
     return mean_of(step, SEEDS);
 }
 
-/* Up to 128 ranks, against as many runs of all of them: four standard errors of the two means, and `model` for sums
- * of draws that are not quite log-normal and parts that wait for each other. */
+/* Up to 128 ranks, compared with as many runs of all of them: four standard errors of the two means, plus
+ * `model` for sums of draws that are not quite log-normal and parts that wait for each other. */
 static void check(const char *strategy, hp_jitter_process jitter, double model) {
     hp_arena *arena = hp_arena_new();
     const hp_graph *g = random_net(arena, 3, 8);
@@ -97,7 +97,7 @@ static void a_folded_class_takes_what_its_last_member_takes(void **state) {
     for (int i = 0; i < (all ? 4 : 2); i++) check(parts[i], tasks, 0.01);
 }
 
-/* A core that is slow for a tenth of a step, a step, ten steps. */
+/* A core that is slow for a tenth of a step, a step, or ten steps. */
 static void a_folded_class_takes_what_its_slowest_core_takes(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -109,8 +109,8 @@ static void a_folded_class_takes_what_its_slowest_core_takes(void **state) {
 
 /* --- the slowness of a core --- */
 
-/* Its mean is 1 whatever the task's length, its variance what averaging leaves: that of exp(z) with
- * var z = kept x sigma^2. Draws are of ten tasks in a row, so that they are of the process as it goes on. */
+/* The mean is 1 for any task length; the variance is what averaging leaves: that of exp(z) with var z = kept
+ * x sigma^2. Draws are of ten consecutive tasks, so that they follow the process over time. */
 static void a_core_is_as_slow_as_its_process(void **state) {
     (void)state;
     enum { DRAWS = 4000, TASKS = 10 };
@@ -135,7 +135,7 @@ static void a_core_is_as_slow_as_its_process(void **state) {
     }
 }
 
-/* Of short tasks, exp(-gap / tau) apart in logarithms; other ranks' have nothing to do with each other. */
+/* Short tasks are correlated by exp(-gap / tau) in logarithms; other ranks' are independent. */
 static void a_core_forgets_in_its_time(void **state) {
     (void)state;
     enum { DRAWS = 4000 };
@@ -157,7 +157,7 @@ static void a_core_forgets_in_its_time(void **state) {
     }
 }
 
-/* A mirrored draw is as far away on the other side. */
+/* A mirrored draw is equally far on the other side. */
 static void mirrored_draws_mirror(void **state) {
     (void)state;
     const hp_jitter_process p = {.cv = 0.3, .tau_s = 0.01};
@@ -173,7 +173,7 @@ static void mirrored_draws_mirror(void **state) {
              1) < 1e-12);
 }
 
-/* 1 of an instant, 2/x of a long time, and smooth where the series takes over. */
+/* 1 for an instant, 2/x for a long time, and smooth where the series takes over. */
 static void averaging_keeps_what_the_closed_form_says(void **state) {
     (void)state;
     assert_true(fabs(hp_jitter_averaged(0) - 1) < 1e-12);

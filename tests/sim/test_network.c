@@ -1,5 +1,5 @@
-/* test_network.c - messages that leave at once share NICs, and links between leaf switches: times are those of the
- * narrowest place that they share, since max-min shares of equal messages are equal there. */
+/* test_network.c - concurrent messages share NICs, and links between leaf switches. Times are those of the
+ * narrowest shared place, because max-min shares of equal messages are equal there. */
 #include "machines/network.h"
 #include "sim/interp.h"
 
@@ -21,7 +21,7 @@ static double one_ms(void *self, const hp_program *p, const hp_graph *g, int ran
     return 1e-9 * ALONE_NS;
 }
 
-/* A rank's end of a message is a queue of its own with one task: all start together. */
+/* A rank's end of a message is a separate queue with one task, so all start together. */
 static void add_end(hp_role *r, hp_queue_kind kind, int peer, int channel, hp_backend by) {
     const int q = r->n_queue++;
     r->queue[q] = (hp_queue){kind, peer, channel, by};
@@ -56,13 +56,13 @@ static hp_program *program_of(hp_arena *arena, const message *m, int n, hp_backe
     return p;
 }
 
-static const double LATENCY = 0.25; /* share of a message alone that is not its bytes' */
+static const double LATENCY = 0.25; /* share of a lone message's time that does not depend on bytes */
 
 static double a_quarter(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     return LATENCY * one_ms(self, p, g, rank, task);
 }
 
-/* All of them together, in times of one alone. */
+/* Duration of all messages together, in units of one alone. */
 static double times_alone(const hp_machine *m, const message *list, int n, hp_backend by, bool latency) {
     hp_arena *arena = hp_arena_new();
     const hp_sim_costs costs = {.seconds = one_ms, .latency = latency ? a_quarter : NULL};
@@ -77,7 +77,7 @@ static double times_alone(const hp_machine *m, const message *list, int n, hp_ba
 }
 
 static void takes(const hp_machine *m, const message *list, int n, hp_backend by, double want) {
-    /* what is no message's bytes waits for no link */
+    /* the latency of a message waits for no link */
     const double late = times_alone(m, list, n, by, true), late_want = LATENCY + (1 - LATENCY) * want;
     if (late < late_want * (1 - 1e-4) || late > late_want * (1 + 1e-4))
         fail_msg("%s: with latency %g, not %g times alone", m->name, late, late_want);
@@ -96,12 +96,12 @@ static hp_machine machine(int devices, int nics, hp_nic_use use) {
                         .inter = {"net", 1e-5, 1e8}};
 }
 
-/* Of K NICs and G devices, device i sends through number i K / G, or shares it. */
+/* With K NICs and G devices, device i sends through number i K / G, or shares it. */
 static void a_device_sends_through_the_nics_near_to_it(void **state) {
     (void)state;
     static const struct {
         int devices, nics;
-        double near, shared; /* two messages of device 0 to two nodes */
+        double near, shared; /* two messages from device 0 to two nodes */
     } cases[] = {{8, 8, 2, 1}, {8, 4, 2, 1}, {4, 8, 1, 1}, {8, 1, 2, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int d = cases[i].devices;
@@ -118,8 +118,8 @@ static void a_device_sends_through_the_nics_near_to_it(void **state) {
     }
 }
 
-/* From n nodes of one leaf switch of four, whose links up are half as many: n messages over two links at least. Within it
- * nothing is shared. */
+/* From n nodes at one leaf switch of four, with half as many uplinks: n messages over at least two links.
+ * Within the switch, nothing is shared. */
 static void messages_share_the_links_between_leaf_switches(void **state) {
     (void)state;
     hp_machine m = machine(1, 1, HP_NICS_NEAR);
@@ -141,8 +141,9 @@ static void messages_share_the_links_between_leaf_switches(void **state) {
     takes(&m, four, 4, HP_BACKEND_NCCL, 1);
 }
 
-/* Four nodes of four devices on four rails, whose leaf switches have one link up for four down. To the same rail nothing is
- * shared; to another one each leaf switch's four messages go up its one link, unless NCCL hands them over inside the nodes. */
+/* Four nodes of four devices on four rails, whose leaf switches have one uplink per four downlinks. To the
+ * same rail, nothing is shared. To another one, each leaf switch's four messages use its one uplink, unless
+ * NCCL hands them over within the nodes. */
 static void another_rail_is_reached_over_the_spine_or_nvlink(void **state) {
     (void)state;
     hp_machine m = machine(4, 4, HP_NICS_RAILS);
@@ -160,11 +161,11 @@ static void another_rail_is_reached_over_the_spine_or_nvlink(void **state) {
     takes(&m, other, 16, HP_BACKEND_MPI, 4);
     snprintf(m.intra.name, sizeof m.intra.name, "pcie");
     takes(&m, other, 16, HP_BACKEND_NCCL, 4);
-    m.nic_use = HP_NICS_NEAR; /* all four NICs of a node at one leaf switch: none goes up */
+    m.nic_use = HP_NICS_NEAR; /* all four NICs of a node at one leaf switch: nothing goes up */
     takes(&m, other, 16, HP_BACKEND_MPI, 1);
 }
 
-/* All pairs at once, on N nodes of g devices with k NICs: of a node g g (N-1) messages leave over them. */
+/* All pairs at once, on N nodes of g devices with k NICs: g g (N-1) messages leave a node over them. */
 static void all_pairs_take_the_nics(void **state) {
     (void)state;
     static message all[RANKS * RANKS];
@@ -182,7 +183,8 @@ static void all_pairs_take_the_nics(void **state) {
         }
 }
 
-/* A switch of R ports with a taper of A:B has R A/(A + B) down: Frontera's of 40 HDR ports, 22 and 18. */
+/* A switch with R ports and a taper of A:B has R A/(A + B) downlinks: Frontera's with 40 HDR ports, 22 and
+ * 18. */
 static void leaf_switches_have_their_ports(void **state) {
     (void)state;
     static const struct {

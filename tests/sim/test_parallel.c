@@ -1,5 +1,5 @@
-/* test_parallel.c - the further kinds of parallelism on the virtual clock, through the real lowering:
- * zero-bubble's makespan, the bytes of a halo round, several ranks on a device, groups of one replica, work
+/* test_parallel.c - further kinds of parallelism on the virtual clock, through the real lowering:
+ * zero-bubble's makespan, the bytes of a halo round, several ranks per device, single-replica groups, work
  * under tiling. */
 #include "plan/program/work.h"
 #include "sim/interp.h"
@@ -23,8 +23,8 @@ static hp_strategy parsed(const char *text) {
 
 /* --- zero-bubble --- */
 
-/* A microsecond for the first task of each kind of a pass: forward, gradients of data, gradients of weights.
- */
+/* A microsecond for the first task of each kind in a pass: forward, gradients of data, gradients of
+ * weights. */
 static double one_of_each(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)self, (void)g;
     const hp_role *r = &p->role[rank % p->n_role];
@@ -139,8 +139,8 @@ static double given_share(void *self, const hp_program *p, const hp_graph *g, in
     return *(const double *)self;
 }
 
-/* k clients whose kernels use a share u of the device alone take max(1, k u) times as long: nothing is gained
- * beyond 1/u. */
+/* k clients whose kernels use a share u of the device when alone take max(1, k u) times as long: nothing is
+ * gained beyond 1/u. */
 static void clients_speed_up_to_the_ceiling(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -256,7 +256,7 @@ static void parts_of_a_layer_add_up_to_the_layer(void **state) {
     }
 }
 
-/* A copy's size is the bytes of the boxes' intersection: what all unpacking copies of an exchange write is
+/* A copy's size is the bytes of the boxes' intersection: the unpacking copies of an exchange together write
  * what the exchanged box holds. */
 static void copies_are_as_large_as_what_they_move(void **state) {
     (void)state;

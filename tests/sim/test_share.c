@@ -1,5 +1,5 @@
-/* test_share.c - max-min fair sharing against textbook answers and its own definition; activities over time;
- * the order of events. */
+/* test_share.c - max-min fair sharing, compared with textbook answers and its definition; activities over
+ * time; the order of events. */
 #include "base/rng.h"
 #include "sim/fluid.h"
 
@@ -32,8 +32,8 @@ static void one_link_is_split_evenly(void **state) {
 }
 
 /* A long session over three links of capacity 1; two more on the first, one on the second, one on the third.
- * By hand: the first link is full at 1/3 each; on the others the local session then takes the remaining 2/3.
- */
+ * By hand: the first link is full at 1/3 each; on the others, the local session then gets the remaining
+ * 2/3. */
 static void a_long_session_leaves_the_rest_to_local_ones(void **state) {
     (void)state;
     const hp_share_use use[] = {{0, 1}, {1, 1}, {2, 1}, {0, 1}, {0, 1}, {1, 1}, {2, 1}};
@@ -61,7 +61,7 @@ static void cores_are_shared(void **state) {
     for (int i = 0; i < 3; i++) assert_true(fabs(rate[i] - 1 / 1.8) < 1e-12);
 }
 
-/* The definition: feasible, and every activity below its cap runs through a full resource on which nobody is
+/* The definition: feasible, and every activity below its cap uses a full resource on which nobody is
  * faster. */
 static void random_problems_are_max_min_fair(void **state) {
     (void)state;
@@ -104,7 +104,7 @@ static void random_problems_are_max_min_fair(void **state) {
     }
 }
 
-/* Pushes and pops in turn, many for one instant. */
+/* Alternating pushes and pops, many for one instant. */
 static void events_stay_in_order_while_others_are_pushed(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -154,7 +154,7 @@ static void run(hp_events *q, hp_fluid *f, int64_t *end) {
     }
 }
 
-/* Two flows of 100 and 300 ns on one link: the short one ends at 200, then the other has 200 left: 400. */
+/* Two flows of 100 and 300 ns on one link: the short one ends at 200, when the other has 200 left: 400. */
 static void who_is_left_alone_speeds_up(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -172,8 +172,8 @@ static void who_is_left_alone_speeds_up(void **state) {
     hp_arena_free(arena);
 }
 
-/* A latency takes nothing of the link: of n alike all end after theirs and n times their work, and one whose latency is
- * longer than that begins when the link is free. */
+/* A latency does not use the link. n equal activities all end after theirs plus n times their work; one with
+ * a longer latency begins when the link is free. */
 static void latencies_are_not_shared(void **state) {
     (void)state;
     const double capacity[] = {1};
@@ -196,7 +196,7 @@ static void latencies_are_not_shared(void **state) {
     }
 }
 
-/* A link is never idle while work is left: equal start, any lengths, the last ends at the sum. */
+/* A link is never idle while work remains: with equal starts and any lengths, the last ends at the sum. */
 static void work_is_conserved(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {

@@ -1,4 +1,5 @@
-/* test_sim.c - the simulator against closed forms of the schedules' papers, lower bounds and itself. */
+/* test_sim.c - the simulator compared with closed forms from the schedules' papers, lower bounds and
+ * itself. */
 #include "sim/bounds.h"
 #include "sim/timeline.h"
 #include "tests/support/sim/critical_path.h"
@@ -17,9 +18,9 @@
 
 /* --- closed forms --- */
 
-/* All cost of a pass through a stage on its first task, everything else free. */
+/* The whole cost of a pass through a stage is on its first task; everything else is free. */
 typedef struct stage_costs {
-    double forward_s, backward_s; /* of one pass through one chunk */
+    double forward_s, backward_s; /* seconds of one pass through one chunk */
 } stage_costs;
 
 static bool first_of_pass(const hp_role *r, int task) {
@@ -42,7 +43,7 @@ static double stage_seconds(void *self, const hp_program *p, const hp_graph *g, 
     return op == HP_TASK_FWD ? c->forward_s : c->backward_s;
 }
 
-/* Makespan of a schedule on equal stages, in ns, on devices and on cores: they agree when communication is
+/* Makespan of a schedule on equal stages, in ns, on devices and on cores: they agree if communication is
  * free. */
 static int64_t equal_stages_ns(hp_strategy s, double forward_s, double backward_s) {
     hp_arena *arena = hp_arena_new();
@@ -95,14 +96,14 @@ static void gpipe_and_1f1b_take_m_plus_s_minus_1_passes(void **state) {
     }
 }
 
-/* (m v + S - 1)(t_f + t_b)/v when S divides m, Narayanan et al. SC 2021, section 2.2: the bubble shrinks by v
- */
+/* (m v + S - 1)(t_f + t_b)/v if S divides m, Narayanan et al. SC 2021, section 2.2: the bubble shrinks by
+ * v */
 static void interleaving_divides_the_bubble_by_the_chunks(void **state) {
     (void)state;
     for (int stages = 2; stages <= 4; stages++) {
         for (int chunks = 2; chunks <= 4 && stages * chunks <= 12; chunks++) {
             for (int k = 1; k <= 3; k++) {
-                const double f = 3e-6, b = 6e-6; /* of a pass through one chunk */
+                const double f = 3e-6, b = 6e-6; /* one pass through one chunk */
                 const int micro = k * stages;
                 assert_int_equal(equal_stages_ns(strategy(stages, micro, HP_SCHED_INTERLEAVED, chunks), f, b),
                                  llround((micro * chunks + stages - 1) * (f + b) * 1e9));
@@ -112,7 +113,7 @@ static void interleaving_divides_the_bubble_by_the_chunks(void **state) {
 }
 
 /* (m + S - 1)(t_f + t_b) + (R - 1)[m (t_f + t_b) + (S - 1) max(t_f, t_b)]: R passes over a pipeline whose
- * mirror image starts where the last pass leaves off (GEMS; the last line of its table equals Chimera's). */
+ * mirror image starts where the last pass ends (GEMS; the last line of its table equals Chimera's). */
 static void gems_refills_the_pipeline_from_the_other_end(void **state) {
     (void)state;
     static const double times[][2] = {{1e-6, 1e-6}, {3e-6, 7e-6}, {5e-6, 2e-6}, {1e-6, 2e-6}};
@@ -132,7 +133,7 @@ static void gems_refills_the_pipeline_from_the_other_end(void **state) {
     }
 }
 
-/* Free communication: data parallelism costs nothing, gradient accumulation is m passes. */
+/* Free communication: data parallelism costs nothing, gradient accumulation takes m passes. */
 static void replicas_and_accumulation_cost_their_compute(void **state) {
     (void)state;
     hp_strategy s = strategy(1, 6, HP_SCHED_GPIPE, 1);
@@ -160,7 +161,7 @@ static void no_run_beats_its_critical_path(void **state) {
     }
 }
 
-/* On c cores the node's work bounds the run from below, one core per rank from above it. */
+/* On c cores, the node's work bounds the run from below, and one core per rank from above. */
 static void shared_cores_obey_conservation(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_some(WORLDS); seed++) {
@@ -188,7 +189,7 @@ static int64_t total_spans(const hp_sim_result *r) {
     return n;
 }
 
-/* Same input, same bytes; another seed of the jitter, another run. Every task appears once, after its
+/* Same input, same bytes; another seed of the jitter, another run. Every task occurs once, after its
  * dependencies; compute tasks of a rank do not overlap. */
 static void runs_are_deterministic_and_orderly(void **state) {
     (void)state;
@@ -230,7 +231,8 @@ static void runs_are_deterministic_and_orderly(void **state) {
     }
 }
 
-/* A straggler twice as slow makes nothing faster; compute, bubble and exposed communication fill the step. */
+/* A straggler at half the speed makes nothing faster; compute, bubble and exposed communication fill the
+ * step. */
 static void stragglers_slow_and_fractions_are_fractions(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_some(60); seed++) {
@@ -267,8 +269,8 @@ static void data_parallel_volume_is_the_formula(void **state) {
     hp_arena_free(arena);
 }
 
-/* Whatever the order in time: what is in use at once never exceeds the planned allocation, and fills the
- * fixed part. */
+/* Whatever the order in time, memory in use never exceeds the planned allocation, and fills the fixed
+ * part. */
 static void the_memory_timeline_stays_within_the_plan(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_some(40); seed++) {

@@ -1,6 +1,6 @@
-/* test_slices.c - more ranks than cores: no core is idle while one of its ranks has work, and who waits comes back
- * after a slice where another computes on its core, or once none does; and how all-reduces go on between the tasks of
- * their members. */
+/* test_slices.c - more ranks than cores: no core is idle while one of its ranks has work. A waiting rank
+ * resumes after a slice if another computes on its core, or once none does. Also: how all-reduces advance
+ * between the tasks of their members. */
 #include "sim/slices.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -34,7 +34,7 @@ static double all_work_ns(const world *w) {
     return sum;
 }
 
-/* Any strategy, any slice: one core has done all work when the step is over, and not before. */
+/* Any strategy, any slice: one core has done all work when the step ends, and not before. */
 static void one_core_is_never_idle(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_some(60); seed++) {
@@ -54,7 +54,7 @@ static void one_core_is_never_idle(void **state) {
     }
 }
 
-/* Over all ways to seat the ranks: the i-th of them has seat number i of a permutation. */
+/* Averages over all ways to seat the ranks: the i-th rank has seat number i of a permutation. */
 typedef struct seating {
     int ranks, cores, computing; /* the first ranks compute, the last one waits */
     double busy, beside, all;
@@ -94,7 +94,7 @@ static void chance_is_the_mean_over_all_placements(void **state) {
             }
 }
 
-/* With a core for each rank there is nothing to slice. */
+/* With a core for each rank, there is nothing to slice. */
 static void as_many_cores_as_ranks_need_no_slices(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_some(40); seed++) {
@@ -106,7 +106,8 @@ static void as_many_cores_as_ranks_need_no_slices(void **state) {
     }
 }
 
-/* The first task of a stage for each micro-batch: 1 ms, of the first stage's second one `longer`. */
+/* The first task of a stage in each micro-batch takes 1 ms; for the first stage's second micro-batch,
+ * `longer`. */
 static double chain_seconds(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)g;
     const double *longer = self;
@@ -123,9 +124,10 @@ static int64_t first_start_ns(const hp_program *p, const hp_sim_result *r, int r
     return -1;
 }
 
-/* Three stages on two cores. While two compute they sit on one core in one of three placements, so they have 5 / 3
- * cores and the first micro-batch passes the second stage in 1.2 ms. When it comes to the third, the first is at its
- * second one and sits beside the third in one of three placements. */
+/* Three stages on two cores. While two compute, they share a core in one of three placements, so they have 5
+ * / 3 cores, and the first micro-batch passes the second stage in 1.2 ms. When it reaches the third stage,
+ * the first stage is at its second micro-batch and shares a core with the third in one of three
+ * placements. */
 static void who_waits_comes_back_after_a_slice(void **state) {
     (void)state;
     world w = {.arena = hp_arena_new()};
@@ -150,7 +152,7 @@ static void who_waits_comes_back_after_a_slice(void **state) {
 
 /* --- all-reduces on cores --- */
 
-enum { STEP_NS = 100 }; /* of every all-reduce */
+enum { STEP_NS = 100 }; /* duration of every all-reduce's step */
 
 static int steps_of(const hp_program *p, const hp_task *t) {
     const hp_collective_case c = hp_task_case(p, &p->role[0], t);
@@ -164,7 +166,7 @@ static double uneven_seconds(void *self, const hp_program *p, const hp_graph *g,
     return (1 + 0.37 * rank) * random_seconds(self, p, g, 0, task);
 }
 
-/* When the rank looks next, at t or later: at once where it computes nothing, else after the task. */
+/* When the rank looks next, at t or later: immediately if it computes nothing, otherwise after the task. */
 static int64_t look_ns(const hp_program *p, const hp_sim_result *r, int rank, int64_t t_ns) {
     for (int64_t i = 0; i < r->n_span[rank]; i++) {
         const hp_span *s = &r->span[rank][i];
@@ -179,8 +181,8 @@ static const hp_span *span_of(const hp_sim_result *r, int rank, int task) {
     return NULL;
 }
 
-/* All have posted, then each of its steps is over when the last member has looked; each member notices its end when it
- * looks next. Those of a queue follow one another. Returns how many later steps had to wait. */
+/* After all have posted, each step ends when the last member has looked; each member notices its end at its
+ * next look. Those of a queue follow one another. Returns the number of later steps that had to wait. */
 static int check_reductions(const hp_program *p, const hp_sim_result *r, int queue) {
     const hp_role *role = &p->role[0];
     int n = 0;

@@ -1,4 +1,4 @@
-/* test_steps.c - collectives step by step against their closed forms. */
+/* test_steps.c - collectives step by step, compared with their closed forms. */
 #include "tests/support/sim/gradient_ring.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ static int64_t step_ns(const gradient_ring *r, bool steps) {
     return result.makespan_ns;
 }
 
-/* 80 + 160 ms of computing and 254 steps of (1 us + 80 kB / 25 GB/s) of the last bucket, each message an event, and
- * folded. */
+/* 80 + 160 ms of computing, and 254 steps of (1 us + 80 kB / 25 GB/s) for the last bucket, with each message
+ * as an event, and folded. */
 static void ten_buckets_over_128_ranks_take_241_07_ms(void **state) {
     (void)state;
     assert_int_equal(gradient_ring_ns(&gradient_ring_128), 241066800);
@@ -25,7 +25,7 @@ static void ten_buckets_over_128_ranks_take_241_07_ms(void **state) {
     assert_int_equal(step_ns(&gradient_ring_128, false), 241066800);
 }
 
-/* Where a bucket is not through when the next one is there, buckets queue: the ring is what the step takes. */
+/* If a bucket is not finished when the next one is ready, buckets queue: the step takes the ring's time. */
 static void a_slow_ring_hides_the_backward_pass(void **state) {
     (void)state;
     gradient_ring r = {.ranks = 8,
@@ -40,7 +40,7 @@ static void a_slow_ring_hides_the_backward_pass(void **state) {
     assert_int_equal(step_ns(&r, false), 1010000 + 5 * one_ns);
 }
 
-/* What plan/collectives says of an algorithm's longest path is what its steps take, of any number of members. */
+/* plan/collectives' longest path of an algorithm is the time of its steps, for any number of members. */
 static void a_collective_takes_what_its_steps_take(void **state) {
     (void)state;
     for (int algorithm = HP_ALGORITHM_DOUBLING; algorithm < HP_ALGORITHMS; algorithm++) {

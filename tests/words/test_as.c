@@ -1,5 +1,5 @@
-/* test_as.c - simulate --as: a framework takes no less than hplan for the same strategy, plan.db keeps it for `why`, its memory is
- * eager unless said, and wrong names are explained. */
+/* test_as.c - simulate --as: a framework takes no less than hplan for the same strategy, plan.db keeps it for
+ * `why`, its memory is eager unless specified, and wrong names are explained. */
 #include "tests/support/words/words.h"
 
 #define DP "simulate --net resnet18 --image 128 --batch 8 --machine thesis-a100 --strategy dp=2 "
@@ -29,7 +29,7 @@ static void a_framework_takes_longer_and_the_plan_keeps_it(void **state) {
     }
 }
 
-/* PyTorch keeps more, unless memory is asked for as planned. */
+/* PyTorch keeps more, unless planned memory is requested. */
 static void memory_is_eager_unless_said(void **state) {
     words *w = *state;
     const figures own = figures_of(w, "");
@@ -43,7 +43,7 @@ static void as_hplan_is_hplan(void **state) {
     near_to(figures_of(w, "--as hplan").step_s, own_s, 0);
 }
 
-/* Which layout was assumed is said. */
+/* The output names the assumed layout. */
 static void the_layout_is_named(void **state) {
     words *w = *state;
     hplan(w, 0, DP "--prec fp16 --as pytorch-1.13 --out as.db");

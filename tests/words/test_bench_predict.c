@@ -1,5 +1,6 @@
-/* test_bench_predict.c - `hplan bench comm --predict`: nccl-tests' columns of a machine that is not here, which the importer reads as
- * guesses; options that make no sense are refused. What it predicts is held to measurements in tests/costmodels/test_comm_costs.c. */
+/* test_bench_predict.c - `hplan bench comm --predict`: nccl-tests' columns for a remote machine, which the
+ * importer reads as guesses; senseless options are rejected. tests/costmodels/test_comm_costs.c compares its
+ * predictions with measurements. */
 #include "tests/support/words/words.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 
 #define ON_H100 "bench comm --predict --machine dgx-h100 "
 
-/* Of an all-reduce in the text: bytes, elements, microseconds, 1e9 bytes/s of the data and on the bus. */
+/* One line of an all-reduce: bytes, elements, microseconds, 1e9 bytes/s of the data and on the bus. */
 typedef struct row {
     double bytes, count, us, algbw, busbw;
 } row;
@@ -25,7 +26,8 @@ static int rows_of(const char *text, row *rows, int most) {
     return n;
 }
 
-/* nccl-tests: algbw = bytes / time, busbw = algbw 2(n-1)/n of an all-reduce, (n-1)/n of those with parts, whose count is of one. */
+/* nccl-tests: algbw = bytes / time, busbw = algbw 2(n-1)/n for an all-reduce, (n-1)/n for operations with
+ * parts, whose count is of one part. */
 static void columns_are_those_of_nccl_tests(void **state) {
     static const struct {
         const char *op, *program;
@@ -53,7 +55,8 @@ static void columns_are_those_of_nccl_tests(void **state) {
     }
 }
 
-/* NVSwitches add floats (NVLS), not integers: 8 H100 took 2111 and 2677 us for 512 MiB (ai-dynamo/aiconfigurator, NCCL 2.29). */
+/* NVSwitches sum floats (NVLS), not integers: 8 H100s took 2111 and 2677 us for 512 MiB
+ * (ai-dynamo/aiconfigurator, NCCL 2.29). */
 static void integers_are_added_by_rings(void **state) {
     words *w = *state;
     row r[2];
@@ -65,7 +68,8 @@ static void integers_are_added_by_rings(void **state) {
     near_to(r[0].us, 2677, 268);
 }
 
-/* Every operation, on one node, on several, of some of a node's devices: what is printed becomes rows, which are guesses. */
+/* Every operation, on one node, on several, on some of a node's devices: the output becomes rows, which are
+ * guesses. */
 static void the_importer_reads_predictions(void **state) {
     static const char *const cases[] = {"--gpus 2", "--gpus 8", "--gpus 16", "--gpus 4 --ranks-per-node 1"},
                              *const keys[] = {"r2 n2", "r8 n8", "r16 n8", "r4 n1"};

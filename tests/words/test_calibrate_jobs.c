@@ -1,4 +1,5 @@
-/* test_calibrate_jobs.c - what `hplan calibrate` runs when no network is named: jobs that can be made, for every device. */
+/* test_calibrate_jobs.c - the runs of `hplan calibrate` without a named network: jobs that can be made, for
+ * every device. */
 #include "cli/calibrate/calibrate_jobs.h"
 #include "machines/device/device_kind.h"
 #include "machines/machine.h"

@@ -1,4 +1,5 @@
-/* test_certainty.c - how sure hplan is, in words: what nobody knows is not known, and what was measured of others is not this. */
+/* test_certainty.c - how hplan states its certainty: unknown facts stay unknown, and measurements of other
+ * tasks do not apply to this one. */
 #include "tests/support/words/words.h"
 #include "traces/ledger.h"
 
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A step of microseconds, on a machine that nothing was measured on. */
+/* A step of microseconds, on a machine without measurements. */
 static void no_interval_is_nonsense(void **state) {
     words *w = *state;
     hplan(
@@ -25,7 +26,7 @@ static void no_interval_is_nonsense(void **state) {
     assert_true(words_number(w, "candidates/0/step_low_s") > 0);
 }
 
-/* One fit, of small convolutions: a large network is nowhere near it, whatever it says of them. */
+/* One fit, of small convolutions, does not cover a large network. */
 static void what_was_measured_of_others_is_not_this(void **state) {
     words *w = *state;
     words_write(
@@ -51,7 +52,7 @@ static void what_was_measured_of_others_is_not_this(void **state) {
     out_lacks(w, "^next: hplan calibrate"); /* it is not here */
 }
 
-/* The part of the step by tasks of that name, of which nothing was measured; 0: it is not in the list. */
+/* Share of the step, by tasks of that name, without measurements; 0: it is not in the list. */
 static double unmeasured(words *w, const char *list, const char *task) {
     json_t *tasks = words_at(w, "%s", list);
     for (size_t i = 0; i < json_array_size(tasks); i++) {
@@ -63,7 +64,7 @@ static double unmeasured(words *w, const char *list, const char *task) {
     return 0;
 }
 
-/* What rests on a guess is named, with its part of the step; what was measured is not. The plan knows it too. */
+/* Guessed costs are named with their share of the step; measured ones are not. The plan stores them too. */
 static void what_nobody_measured_is_named(void **state) {
     words *w = *state;
     static const char simulate[] =
@@ -84,13 +85,13 @@ static void what_nobody_measured_is_named(void **state) {
         "intensity_least:0.01 intensity_most:1e6 fastest:1e12\n");
     hplan(w, 0, "%s --cost conv.cost --json", simulate);
     double sum = words_number(w, "candidates/0/measured_share");
-    assert_true(sum > 0.005); /* some of the convolutions are within it */
+    assert_true(sum > 0.005); /* some of the convolutions are included */
     for (size_t i = 0; i < json_array_size(words_at(w, "candidates/0/unmeasured")); i++)
         sum += words_number(w, "candidates/0/unmeasured/%d/guess", (int)i);
-    near_to(sum, 1, 0.01); /* on one rank nothing is published of local machines, and nobody waits */
+    near_to(sum, 1, 0.01); /* on one rank, nothing is published for local machines, and nobody waits */
 }
 
-/* Runs of this machine, of which so many of 20 were inside their intervals. */
+/* Writes runs of this machine, `inside` of 20 within their intervals. */
 static void write_ledger(int inside) {
     char here[128], path[600];
     setenv("XDG_STATE_HOME", "state", 1);
@@ -134,13 +135,13 @@ static void a_ledger_that_covers_little_is_not_ok(void **state) {
     for (int inside = 0; inside <= 20; inside++) {
         write_ledger(inside);
         hplan(w, 0, "doctor");
-        const bool ok = inside >= 14; /* P(at most 14 of 20 at 0.9) = 0.0113, of 13 0.0024 */
+        const bool ok = inside >= 14; /* P(at most 14 of 20 at 0.9) = 0.0113; for 13, 0.0024 */
         out_says(w, ok ? "^ ok +history" : "^ -- +history");
         if (!ok) out_says(w, "^ next: hplan calibrate --net resnet18 --image 64x64 --batch 4$");
     }
 }
 
-/* A network in 8 bits says which of its layers are not, all of them, in text and JSON. */
+/* For an 8-bit network, all layers that stay real are listed, in text and JSON. */
 static void layers_that_stay_real_are_named(void **state) {
     words *w = *state;
     hplan(w, 0,
@@ -190,7 +191,7 @@ static void zero_that_saves_nothing_says_so(void **state) {
     out_says(w, "^note: zero=3 saves no memory here");
 }
 
-/* Threads that would not compute. Where there is no executor, the dry run ends after that. */
+/* Threads that would not compute. Without an executor, the dry run ends after that. */
 static void threads_that_do_nothing_say_so(void **state) {
     words *w = *state;
     hplan(w, 0,

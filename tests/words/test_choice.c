@@ -1,8 +1,8 @@
-/* test_choice.c - comm=auto by a cost table that knows collectives: each goes the way that is fastest at its size, and `explain` says
- * so. That training computes the same: tests/cli/cli_choice.sh. */
+/* test_choice.c - comm=auto with a cost table of collectives: each uses the fastest choice for its size, and
+ * `explain` says so. That training computes the same: tests/cli/cli_choice.sh. */
 #include "tests/support/words/words.h"
 
-/* By hand: over shared memory small ones start sooner, rings over messages are faster. */
+/* By hand: small ones start sooner over shared memory; rings over messages are faster. */
 static int make_costs(void **state) {
     static const char *const rows[][2] = {{"own.doubling", "0:2.5e-5 1e9:5.000025"},
                                           {"own.ring", "0:2e-5 1e9:1.00002"},

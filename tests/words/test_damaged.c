@@ -1,5 +1,5 @@
-/* test_damaged.c - what every command that reads a database says about files that are not hplan's or are damaged: exit 65, one line
- * that names the file, which stays as it was. And of the undamaged plan, that `explain` does not contradict itself. */
+/* test_damaged.c - the reaction of every command that reads a database to foreign or damaged files: exit 65,
+ * one line that names the file, and the file unchanged. For the undamaged plan, `explain` is consistent. */
 #include "tests/support/words/words.h"
 
 #include <sqlite3.h>
@@ -32,7 +32,7 @@ static void make_noise(const char *name) {
     words_write_bytes(name, bytes, sizeof bytes);
 }
 
-/* The plan cut short, and zeros over its header, over its schema. */
+/* Truncates the plan; writes zeros over its header, over its schema. */
 static void damage(const char *plan) {
     size_t n;
     char *bytes = words_read(plan, &n), *changed = malloc(n);
@@ -66,7 +66,7 @@ static int make_files(void **state) {
     return 0;
 }
 
-/* hplan COMMAND NAME AND...: refuses the file, and leaves it alone. */
+/* hplan COMMAND NAME AND... rejects the file and leaves it unchanged. */
 static void refuses(words *w, const char *command, const char *name, const char *and) {
     size_t before, after;
     char *was = words_read(name, &before);
@@ -112,7 +112,7 @@ static void explain_shows_a_plan_in_each_way(void **state) {
     err_line(w, "--rank");
 }
 
-/* Stages hold every unit and every parameter once; tasks wait for earlier ones alone. */
+/* Stages hold every unit and every parameter once; tasks wait only for earlier ones. */
 static void explain_does_not_contradict_itself(void **state) {
     words *w = *state;
     hplan(w, 0, "explain good.db --json");
@@ -138,7 +138,7 @@ static void explain_does_not_contradict_itself(void **state) {
     assert_true(tasks > 0);
 }
 
-/* Tiles times branches: every part of the stage is some rank's, under its own number. */
+/* Tiles times branches: every part of the stage belongs to some rank, under its own number. */
 static void explain_shows_all_parts_of_a_stage(void **state) {
     words *w = *state;
     hplan(w, 0, "simulate --net cnn --image 28 --batch 2 --strategy sp=2x1,bp=2 --device ref --out parts.db");

@@ -1,5 +1,5 @@
-/* test_fixes.c - a fix that is printed can be pasted: its keys into the strategy, its options behind the command; the result is a plan,
- * and needs the memory that the fix said. */
+/* test_fixes.c - a printed fix can be pasted: its keys into the strategy, its options after the command; the
+ * result is a plan and needs the memory that the fix states. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ typedef struct refused {
     const char *options, *strategy;
 } refused;
 
-/* Is `key` one of those of "key=value,key=value"? */
+/* Is `key` among those of "key=value,key=value"? */
 static bool has_key(const char *keys, const char *key, size_t n) {
     for (const char *p = keys; *p; p += strcspn(p, ","), p += *p == ',')
         if (!strncmp(p, key, n) && p[n] == '=') return true;
@@ -50,12 +50,12 @@ static void split_fix(const char *fix, char *options, char *keys) {
     }
 }
 
-/* simulate refuses the strategy, and what its fix says works; false: it has none. */
+/* simulate rejects the strategy, and its fix works; false: there is none. */
 static bool try_fix(words *w, const refused *r) {
     char fix[TEXT], needs[TEXT], options[TEXT], keys[TEXT], strategy[TEXT];
     hplan(w, 3, "simulate --net resnet18 --classes 10 %s --strategy %s", r->options, r->strategy);
     err_says(w, "; fix: .");
-    err_lacks(w, "smallest fix"); /* as it was called once */
+    err_lacks(w, "smallest fix"); /* its former name */
     if (words_count(w->err, "; fix: none found")) return false;
     words_match(w->err, "; fix: (.*) -> ", fix, sizeof fix);
     words_match(w->err, "; fix: .* -> (.*)$", needs, sizeof needs);
@@ -133,7 +133,7 @@ static void why_and_a_search_in_vain_say_it_too(void **state) {
     static const words_row rows[] = {
         {0, RESNET "--strategy dp=2 --out p.db", NULL, NULL},
         {0, "why p.db dp=3", "rejected: E-BATCH: .*; fix: .* -> ", NULL},
-        /* a network that no GPU holds as it is */
+        /* a network that no GPU can hold unchanged */
         {3, "simulate --net unet:64 --image 4096 --gpus 1 " A100 "--out u.db", NULL,
          "no feasible plan: .*; fix: .*prec=bf16 -> "},
     };

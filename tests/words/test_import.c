@@ -1,5 +1,5 @@
-/* test_import.c - hplan import on a model of ONNX's own tests: what it says, what it writes, how it refuses. What is computed with such
- * a model: tests/cli/cli_import.sh. */
+/* test_import.c - hplan import on a model of ONNX's own tests: its output, its files, its errors. Computing
+ * with such a model: tests/cli/cli_import.sh. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -49,7 +49,8 @@ static void operators_and_shapes_are_said(void **state) {
     free(out);
 }
 
-/* A safetensors file: the length of its head as 8 bytes, least first, then the head as JSON. */
+/* Reads a safetensors file: the header length as 8 bytes, least significant first, then the header as
+ * JSON. */
 static json_t *read_head(const char *name) {
     size_t n, length = 0;
     char *bytes = words_read(name, &n);
@@ -84,7 +85,7 @@ static void files_that_cannot_be_written_are_refused(void **state) {
     static const words_row rows[] = {
         {2, "import " MODEL " -o " MODEL, NULL, "."},
         {65, "import " MODEL " -o q.safetensors", NULL,
-         "hplan quantize"}, /* an int8 file, of a model without scales */
+         "hplan quantize"}, /* an int8 file from a model without scales */
         {73, "import " MODEL " -o nowhere/m.db", NULL, "."},
     };
     need_model();

@@ -1,5 +1,5 @@
-/* test_machine.c - `hplan machine`: what it shows is accepted and is the same machine, all that is wrong is said, and the machine at
- * hand is found by its network cards and its Slurm job. */
+/* test_machine.c - `hplan machine`: its output is accepted and gives the same machine; all errors are listed;
+ * the local machine is detected from its network cards and its Slurm job. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void make_card(const char *name, const char *rate, const char *state) {
     words_write(file, "%s\n", state);
 }
 
-/* Cards of a made-up /sys: those that are on and as fast as the fastest; nodes of a Slurm job. */
+/* Cards of a made-up /sys: those that are active and as fast as the fastest; nodes of a Slurm job. */
 static void the_machine_at_hand_is_detected(void **state) {
     words *w = *state;
     make_card("mlx5_0", "200 Gb/sec (4X HDR)", "4: ACTIVE");
@@ -92,7 +92,7 @@ static void the_machine_at_hand_is_detected(void **state) {
     hplan(w, 0, "simulate --net cnn --image 28 --strategy dp=2 --machine here.machine");
 }
 
-/* A bridge is no device. */
+/* A bridge is not a device. */
 static void ethernet_is_detected(void **state) {
     words *w = *state;
     make_folder("net/class/net/eth0/device");

@@ -1,5 +1,5 @@
-/* test_machine_notes.c - what `simulate`, `why` and `explain` say of machine, device and precision: what was assumed, what a lower
- * precision would gain, what is changed by --set, what unlike devices cost. */
+/* test_machine_notes.c - what `simulate`, `why` and `explain` say about machine, device and precision:
+ * assumptions, the gain of a lower precision, changes by --set, the cost of unequal devices. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static double step_of(words *w, const char *command) {
     return words_number(w, "candidates/0/step_s");
 }
 
-/* Device and precision above every table, and what a lower precision would gain: what asking for it predicts. */
+/* Device and precision above every table, and the gain of a lower precision: it equals the prediction for
+ * that precision. */
 static void a_gain_that_is_said_is_predicted(void **state) {
     words *w = *state;
     char gain[32];
@@ -72,7 +73,7 @@ static void device_and_precision_stand_above_the_table(void **state) {
 
 static void what_is_assumed_is_said(void **state) {
     static const words_row rows[] = {
-        /* links that the file leaves out, a device that nobody knows, costs of another class */
+        /* links that the file omits, an unknown device, costs of another class */
         {0, CNN " --strategy dp=2 --machine short.machine", "^assumed: .*GB/s",
          "assumed: .*GB/s inside a node; 1 x .*GB/s between nodes"},
         {0, CNN " --strategy dp=2 --machine odd.machine",
@@ -86,7 +87,8 @@ static void what_is_assumed_is_said(void **state) {
     err_empty(w); /* l40s.machine leaves nothing open */
 }
 
-/* Twice the NICs' rate is the machine described with it; changes that there are not are refused with those that there are. */
+/* Twice the NICs' rate equals the machine described with it; unknown changes are rejected with the known
+ * ones. */
 static void a_change_is_the_machine_described_with_it(void **state) {
     words *w = *state;
     near_to(step_of(w, CNN " --strategy dp=4 --machine thesis-a100 --set nic=2x"),

@@ -1,5 +1,6 @@
-/* test_machines.c - machines as a new user meets them: the device follows the machine, names are taken as drivers and people write
- * them, what is wrong is said at once, and any number of devices is planned. */
+/* test_machines.c - machines as a new user meets them: the device follows the machine, names are accepted as
+ * drivers and people write them, all errors are reported at once, and any number of devices can be
+ * planned. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static void more_devices_than_are_here_are_anothers(void **state) {
         stands_in(*state, "--gpus 16 --batch 16 --top 1 --jitter 0");
 }
 
-/* What was planned for GPUs is asked about on GPUs, and with the costs that the plan keeps. */
+/* Plans for GPUs are queried for GPUs, with the plan's stored costs. */
 static void why_predicts_what_the_plan_does(words *w, const char *machine) {
     hplan(w, 0, CNN " --strategy dp=2 --machine %s --json", machine);
     const double step = words_number(w, "candidates/0/step_s"),
@@ -71,7 +72,8 @@ static void why_asks_about_the_plans_machine(void **state) {
     why_predicts_what_the_plan_does(*state, "'nodes=4; node=2 x NVIDIA L40S, pcie4; nic=1 x ib-hdr'");
 }
 
-/* A machine with the device's name alone, and one that says all as hplan's own class does. */
+/* Writes a machine with only the device's name, or one that specifies everything as hplan's own class
+ * does. */
 static void describe(const char *file, const char *device) {
     words_write(file,
                 "name=x; source=\"\"; nodes=4; node=2 x %s, nvlink=168GB/s, latency=4us; cores=64; "
@@ -112,7 +114,7 @@ static void all_that_is_wrong_is_one_line(void **state) {
     err_says(w, "memory must be");
 }
 
-/* A pipe is read; one that nobody writes to is no machine, and nobody waits for it. */
+/* A pipe is read; one without a writer is not a machine, and nothing blocks. */
 static void a_pipe_is_read(void **state) {
     static const char machine[] = "nodes=4; node=2 x a100-40, nvlink=168GB/s; nic=1 x 24GB/s\n";
     words *w = *state;
@@ -128,7 +130,7 @@ static void a_pipe_is_read(void **state) {
     close(ends[0]);
 }
 
-/* On the command line; odd numbers too. */
+/* On the command line; including odd numbers. */
 static void any_number_of_devices_is_planned(void **state) {
     static const int shapes[][2] = {{1, 1}, {1, 3}, {5, 3}, {2048, 8}};
     words *w = *state;

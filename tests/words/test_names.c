@@ -1,4 +1,4 @@
-/* test_names.c - a name that is nearly right, or right elsewhere, leads to the one that was meant. */
+/* test_names.c - a name that is nearly right, or right elsewhere, leads to the intended one. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void strategies_are_found_by_their_names_elsewhere(void **state) {
     }
 }
 
-/* Devices of which something is known stand in for those like them, and devices that are not known say so. */
+/* Known devices stand in for similar ones; unknown devices are reported as such. */
 static void devices_say_whose_figures_they_take(void **state) {
     words *w = *state;
     static const char *const variants[] = {"h100-nvl", "h100-pcie", "h200"};
@@ -64,7 +64,8 @@ static void devices_say_whose_figures_they_take(void **state) {
     }
 }
 
-/* What a GPU of no data sheet holds is asked for; how fast it is may stay open, and then nearly everything is possible. */
+/* The memory of a GPU without a data sheet is required; its speed may stay open, and then nearly everything
+ * is possible. */
 static void a_gpu_that_is_not_known_is_asked_for(void **state) {
     words *w = *state;
     static const char *const names[] = {"GeForce GTX 1080 Ti", "MI250X", "a1000",
@@ -82,7 +83,7 @@ static void a_gpu_that_is_not_known_is_asked_for(void **state) {
         /* the fastest of the data sheets has some twenty times the rates of the slowest */
         assert_true(words_number(w, "candidates/0/step_high_s") >
                     20 * words_number(w, "candidates/0/step_s"));
-        hplan(w, 0, "why x.db dp=1 --json"); /* the plan keeps that nothing was known */
+        hplan(w, 0, "why x.db dp=1 --json"); /* the plan records that nothing was known */
         assert_true(words_number(w, "asked/step_high_s") > 20 * words_number(w, "asked/step_s"));
     }
     hplan(w, 0,
@@ -98,7 +99,7 @@ static void a_gpu_that_is_not_known_is_asked_for(void **state) {
     out_lacks(w, "the least");
 }
 
-/* like=CLASS is followed, however it is written, or there is no such class. */
+/* like=CLASS is followed in any spelling, or rejected if there is no such class. */
 static void whom_a_device_is_like_is_followed_or_refused(void **state) {
     words *w = *state;
     double step_s[3];
@@ -120,7 +121,7 @@ static void whom_a_device_is_like_is_followed_or_refused(void **state) {
     err_says(w, "like=nonsense: no cost table has rows");
 }
 
-/* 5 is one of 5 % and of 500 %. */
+/* 5 could mean 5 % or 500 %. */
 static void a_bare_limit_above_one_is_ambiguous(void **state) {
     words *w = *state;
     static const char *const options[] = {"--max-slowdown", "--max-memory"};

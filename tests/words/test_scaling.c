@@ -1,5 +1,5 @@
-/* test_scaling.c - curves: batches that grow with the devices, strategies as wide as they are, a row for every count with its figures
- * or its reason, and what an epoch takes. */
+/* test_scaling.c - scaling curves: batches that grow with the devices, strategies of matching width, a row
+ * for every count with its figures or its reason, and the time of an epoch. */
 #include "tests/support/words/words.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #define CNN   "simulate --net cnn --image 28 --machine thesis-a100"
 #define CLOSE 1e-9
 
-/* Row `i` of a weak-scaling curve of resnet50, 64 images a device, an epoch of a million at 2.5 a device hour: every figure follows
- * from its step by arithmetic that anyone can repeat. */
+/* Row `i` of a weak-scaling curve of resnet50, 64 images per device, an epoch of a million images at 2.5 per
+ * device hour: every figure follows from its step by simple arithmetic. */
 static void figures_follow_from_the_step(words *w, int i, double n, double base_step_s) {
     const double step = words_number(w, "scaling/%d/step_s", i),
                  batch = words_number(w, "scaling/%d/batch", i);
@@ -30,7 +30,7 @@ static void figures_follow_from_the_step(words *w, int i, double n, double base_
     near_to(hours, n * epoch / 3600, CLOSE);
     near_to(words_number(w, "scaling/%d/cost", i), 2.5 * hours, CLOSE);
     near_to(words_number(w, "scaling/%d/energy_kwh", i), 0.3 * hours, CLOSE); /* V100 SXM2: 300 W */
-    /* 4.09 G multiply-adds of an image (torchvision), three times as many in training, 15.7 TFLOP/s */
+    /* 4.09 G multiply-adds per image (torchvision), three times as many in training, 15.7 TFLOP/s */
     near_to(words_number(w, "scaling/%d/flop_utilisation", i), 3 * 8.18e9 * 64 / step / 15.7e12, 0.005);
     const int candidate = (int)words_number(w, "scaling/%d/number", i) - 1;
     assert_string_equal(words_text(w, "candidates/%d/strategy", candidate), strategy);
@@ -52,7 +52,7 @@ static void weak_scaling_adds_up(void **state) {
     near_to(words_number(w, "batch"), 64 * 1536, 0);
 }
 
-/* One batch; a count without a plan says why, and the fix that it names works. */
+/* A single batch; a count without a plan says why, and the fix that it names works. */
 static void strong_scaling_says_what_has_no_plan(void **state) {
     static const int counts[] = {1, 2, 3, 4, 6};
     words *w = *state;

@@ -1,4 +1,4 @@
-/* test_scores.c - how predictions of published figures are scored, against values counted by hand. */
+/* test_scores.c - scores of predictions of published figures, compared with values computed by hand. */
 #include "tests/support/words/words.h"
 
 #include "cli/experiments/experiments.h"
@@ -21,9 +21,10 @@ static void tau_counts_couples_in_order(void **state) {
 static void ties_are_of_no_order(void **state) {
     (void)state;
     static const double a[] = {1, 1, 2, 3}, b[] = {1, 2, 2, 3}, same[] = {5, 5, 5, 5};
-    /* of six couples a ties the first two, b the middle two; the other four are in order: 4 / sqrt(5 * 5) */
+    /* out of six couples, a ties the first two and b the middle two; the other four are in order: 4 / sqrt(5
+     * * 5) */
     tau(a, b, 4, 0.8);
-    /* a ties one, c two couples; of the other three two are in order, one is not: 1 / sqrt(5 * 4) */
+    /* a ties one couple, c two; of the other three, two are in order and one is not: 1 / sqrt(5 * 4) */
     static const double c[] = {2, 1, 1, 2};
     tau(a, c, 4, 1 / sqrt(20));
     assert_true(isnan(score_tau(4, a, same)));
@@ -37,13 +38,14 @@ static void ends_belong_to_an_interval(void **state) {
     const score_coverage c = score_cover(5, x);
     assert_int_equal(c.known, 4);
     assert_int_equal(c.covered, 3);
-    near_to(c.half_width, 0.25, 1e-12); /* between 0.2 and 0.3, of 0.1, 0.2, 0.3 and 1 */
+    near_to(c.half_width, 0.25, 1e-12); /* between 0.2 and 0.3, for 0.1, 0.2, 0.3 and 1 */
     const score_coverage none = score_cover(1, &x[3]);
     assert_int_equal(none.known, 0);
     assert_true(isnan(none.half_width));
 }
 
-/* Rates 1.2 and 0.8 times what was published: steps are longer and shorter by that. A ratio has no interval, bytes no time. */
+/* Rates are 1.2 and 0.8 times the published ones; steps differ by the inverse. A ratio has no interval, bytes
+ * no time. */
 static void a_file_is_scored_by_its_points_of_time(void **state) {
     (void)state;
     hp_error err = {0};
@@ -68,7 +70,7 @@ static void a_file_is_scored_by_its_points_of_time(void **state) {
     assert_int_equal(g.used, 1);
     assert_int_equal(g.hit, 1);
     near_to(g.error, 0.2 + 0.2 + 0.1 + 0.25, 1e-12);
-    assert_true(isnan(g.tau)); /* of two */
+    assert_true(isnan(g.tau)); /* two rates are too few */
     assert_int_equal(g.coverage.known, 3);
     assert_int_equal(g.coverage.covered, 2);
     near_to(g.coverage.half_width, 0.175, 1e-12);

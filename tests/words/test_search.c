@@ -1,5 +1,5 @@
-/* test_search.c - a search misses nothing that fits, shows a row for each family and for plain data parallelism with its reason, and
- * says how sure it is. That a search is stopped: tests/cli/cli_search.sh. */
+/* test_search.c - a search misses nothing that fits, shows a row for each family and for plain data
+ * parallelism with its reason, and states its certainty. Stopping a search: tests/cli/cli_search.sh. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #define ODD    "--machine odd.machine "
 #define RESNET "--net resnet18 --image 224 "
 
-/* A stranger's machine, with odd counts of devices. */
+/* A custom machine with odd numbers of devices. */
 static int make_machine(void **state) {
     if (words_open(state)) return -1;
     words_write("odd.machine", "name=odd; nodes=4; node=3 x NVIDIA L40S\n");
     return 0;
 }
 
-/* Found, not named as a fix. */
+/* Found as a candidate, not only named as a fix. */
 static void what_alone_fits_is_found(void **state) {
     words *w = *state;
     hplan(w, 0, "simulate --net unet:64 --image 4096 --machine thesis-a100 --gpus 1 --prec bf16");
@@ -28,7 +28,7 @@ static void what_alone_fits_is_found(void **state) {
 static void is_sure_of(words *w, const char *net, int gpus) {
     hplan(w, 0, "simulate --net %s " ODD "--gpus %d --out odd.db", net, gpus);
     out_says(w, "^[~ ][ 0-9]+ dp=%d[, ]|^  - dp=%d ", gpus, gpus);
-    /* kernels that are too small for their device take as long in halves, which bounds do not know */
+    /* kernels too small for their device take as long when halved, which bounds do not know */
     out_says(w, "none of those ruled out is faster than number 1|"
                 "^[0-9]+ not simulated: at most 1?[0-9](\\.[0-9])?%% faster");
 }
@@ -52,7 +52,7 @@ static void where_nothing_fits_no_plan_is_written(void **state) {
     err_says(w, "no feasible plan|none of the strategies");
 }
 
-/* The rows are numbered as `why` and `run --plan` count: --top shows what is between them. */
+/* The rows have the numbers that `why` and `run --plan` use: --top shows those in between. */
 static void top_shows_the_rows_between(words *w, const char *what) {
     static const char row[] = "^[~ ][ 0-9]{2} [a-z]+=";
     hplan(w, 0, "simulate %s --out six.db", what);
@@ -79,7 +79,7 @@ static void rows_are_numbered_and_counted(void **state) {
     json_says_how_sure_it_is(w, RESNET ODD "--gpus 6");
 }
 
-/* Sorted by memory nothing is called faster. */
+/* Sorted by memory, nothing is called faster. */
 static void is_sorted_by_memory(words *w, const char *net) {
     hplan(w, 0, "simulate --net %s --machine local --gpus 2 --sort memory --out memory.db", net);
     out_says(w, "is smaller than number 1");

@@ -1,5 +1,6 @@
-/* test_sweep.c - searches over several counts of devices and sizes of images: the best of each, or why there is none; machines that are
- * too small or have empty devices; what plan.db keeps of it, and its plots. */
+/* test_sweep.c - searches over several device counts and image sizes: the best of each, or the reason why
+ * there is none; machines that are too small or have idle devices; the stored results in plan.db, and its
+ * plots. */
 #include "tests/support/words/words.h"
 
 #include <sqlite3.h>
@@ -11,7 +12,7 @@
 #define CNN   "simulate --net cnn --image 28"
 enum { FRONT = 16 };
 
-/* The first count has no memory for it, the second has. */
+/* The first count lacks memory, the second has enough. */
 static void a_search_has_a_row_for_each_count(words *w, const char *what, int first, int second) {
     hplan(w, 0, "simulate --net unet:64 --machine summit %s --json --out search.db", what);
     assert_int_equal(words_length(w, "scaling"), 2);
@@ -32,7 +33,7 @@ static void a_count_without_a_plan_is_a_row_of_its_search(void **state) {
         a_search_has_a_row_for_each_count(*state, "--image 4096 --gpus 1,4 --batch 2", 1, 4);
 }
 
-/* Each size as if it were asked for alone, the last is the plan. */
+/* Each size gives the same as when requested alone; the last is the plan. */
 static void sizes_are_as_each_alone(words *w, const char *net, const char *list, const char *const *sizes) {
     char strategy[3][128];
     double step[3];
@@ -67,7 +68,8 @@ static void several_sizes_are_as_each_alone(void **state) {
     out_says(w, "^ +8192x8192 +1 +1 +E-MEM: .*; fix: ");
 }
 
-/* A count that the machine does not have is a row of its own, in a search and of a template; alone it is an error. */
+/* A count that the machine does not have is a separate row, in a search and for a template; alone, it is an
+ * error. */
 static void a_count_that_is_not_there_is_a_row(void **state) {
     static const char *const how[] = {"", "--strategy dp=*"};
     words *w = *state;
@@ -87,7 +89,7 @@ static void a_count_that_is_not_there_is_a_row(void **state) {
     hplan(w, 3, CNN " --machine '" SMALL "' --gpus 64");
 }
 
-/* A node with empty devices: as one that has fewer, but for the NICs, which stay. */
+/* A node with idle devices equals one with fewer devices, except for the NICs, which stay. */
 static double step_of(words *w, const char *options) {
     hplan(w, 0, CNN " --strategy dp=2 --batch 8 --json --machine %s", options);
     return words_number(w, "candidates/0/step_s");
@@ -168,7 +170,7 @@ static void check_curves(sqlite3 *db) {
     json_decref(curves);
 }
 
-/* Nobody beats one of the front; which candidates are a curve. */
+/* Nothing dominates a point of the front; candidates are marked as a curve. */
 static void the_plan_keeps_front_and_curves(void **state) {
     words *w = *state;
     sqlite3 *db;

@@ -1,10 +1,11 @@
-/* test_typed.c - what was typed is judged first: before the machine, before a job waits in a queue, and in the plan's own terms. */
+/* test_typed.c - the command line is checked first: before the machine, before a job waits in a queue, and in
+ * the plan's terms. */
 #include "tests/support/words/words.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A plan for a machine that is not here. */
+/* Makes a plan for a remote machine. */
 static void make_plans(words *w) {
     hplan(w, 0, "simulate --net cnn --image 28 --gpus 2 --machine thesis-a100 --strategy dp=2 --out far.db");
     hplan(
@@ -29,7 +30,7 @@ static void wrong_options_come_before_the_machine(void **state) {
     each_row(w, rows);
 }
 
-/* There --dry-run says what would be started, and why not here. */
+/* In that case, --dry-run says what would be started, and why not here. */
 static void a_dry_run_works_where_the_machine_is_not(void **state) {
     words *w = *state;
     hplan(w, ANY_STATUS, "run far.db --dry-run");
@@ -50,7 +51,7 @@ static void a_job_is_not_written_for_wrong_options(void **state) {
     out_says(w, "'--data' 'tiles/' '--epochs' '90' '--lr' '0.1'");
 }
 
-/* Images are read by the cores beside a GPU. */
+/* The cores beside a GPU read the images. */
 static void jobs_have_the_cores_beside_their_gpus(void **state) {
     words *w = *state;
     hplan(w, 0,
@@ -95,7 +96,7 @@ static void a_plan_that_is_replaced_is_said(void **state) {
     out_says(w, "^wrote new.db \\(number 1 selected; it replaces the one that was there\\)$");
 }
 
-/* The number is of a row of the table. */
+/* The number refers to a row of the table. */
 static void the_next_question_is_of_a_row(void **state) {
     words *w = *state;
     static const char *const nets[] = {"cnn --image 28", "resnet18 --image 64", "unet:4 --image 64"};
@@ -110,7 +111,7 @@ static void the_next_question_is_of_a_row(void **state) {
     assert_true(asked > 0);
 }
 
-/* A NIC of another rate than any known link has some link's latency, which is said unless it is given. */
+/* A NIC whose rate no known link has gets some link's latency, which is reported unless it is given. */
 static void an_assumed_latency_is_said(void **state) {
     words *w = *state;
     hplan(w, 0, "machine check 'nodes=4; node=4 x a100-80, nvlink=300GB/s; nic=1 x 25Gb/s'");

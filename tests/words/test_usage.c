@@ -1,4 +1,5 @@
-/* test_usage.c - the frame of the command line: help, wrong words, exit codes, a full disk and a closed pipe on stdout, doctor. */
+/* test_usage.c - the frame of the command line: help, wrong words, exit codes, a full disk and a closed pipe
+ * on stdout, doctor. */
 #include "tests/support/words/words.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@ static const char *const commands[] = {
 };
 enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]) };
 
-/* What scripts of users begin with: these stay. */
+/* Users' scripts depend on these; they must stay. */
 static const char *const promised[] = {"doctor", "calibrate", "machine", "simulate", "explain",
                                        "why",    "run",       "bench",   "eval",     "compare",
                                        "check",  "plot",      "export"};
@@ -45,7 +46,7 @@ static void every_command_has_its_help(void **state) {
         free(help);
         assert_int_equal(strncmp(w->out, "Usage: hplan ", 13), 0);
         out_says(w, "^Usage: hplan %s", commands[i]);
-        out_lacks(w, "^( {9,}|  -.,  +)--[a-z=-]+  "); /* an option where its text belongs */
+        out_lacks(w, "^( {9,}|  -.,  +)--[a-z=-]+  "); /* an option where its description belongs */
     }
 }
 
@@ -86,7 +87,7 @@ static void a_full_disk_is_no_success(void **state) {
         "", "help", "--version", "doctor", "doctor --json", "help simulate", "run --help"};
     words *w = *state;
     char *path = strdup(getenv("PATH"));
-    setenv("PATH", "/nonexistent", 1); /* doctor has nobody to ask */
+    setenv("PATH", "/nonexistent", 1); /* doctor cannot query anything */
     w->stdout_fd = open("/dev/full", O_WRONLY);
     assert_true(w->stdout_fd > 0);
     for (size_t i = 0; i < sizeof writing / sizeof writing[0]; i++) {

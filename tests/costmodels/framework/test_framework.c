@@ -1,5 +1,5 @@
-/* test_framework.c - what frameworks add to a layer, counted by hand; their rows can be read and stand before others; the
- * figures of a device that nobody fitted come out within what is said of them. */
+/* test_framework.c - what frameworks add to a layer, counted by hand. Their rows are readable and take
+ * precedence over others. Figures of a device that was not fitted are within the stated error. */
 #include "costmodels/framework/framework.h"
 
 #include "costmodels/cost_rows.h"
@@ -90,13 +90,13 @@ static void eager_layers_have_kernels_of_their_own(void **state) {
     want(passes(torch, &w.m, w.g, norm, HP_TASK_BWD), 1, 3 * y);
     want(passes(torch, &w.m, w.g, conv, HP_TASK_FWD), 0, 0); /* torchvision's have no bias */
     want(passes(fused, &w.m, w.g, norm, HP_TASK_FWD), 0, 0);
-    /* 16 bits on matrix units: channels last, and half of it back */
+    /* 16 bits on matrix units: converts to channels last, and half of it back */
     const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
     const double x = bytes_of(w.g, w.g->layer[conv].in[0], 2), out = bytes_of(w.g, w.g->layer[conv].out, 2);
-    const double cast = 6.0 * 64 * 64 * 3 * 3; /* its weights: 4 bytes are read, 2 written */
+    const double cast = 6.0 * 64 * 64 * 3 * 3; /* its weights: reads 4 bytes, writes 2 */
     want(passes(torch, &w.m, half, conv, HP_TASK_FWD), 3, 2 * x + out + cast);
     want(passes(named("pytorch-1.13-channels-last"), &w.m, half, conv, HP_TASK_FWD), 1, cast);
-    /* for inference norm and ReLU went into the convolution: the framework runs both */
+    /* inference folds norm and ReLU into the convolution; the framework runs both */
     hp_graph *deployed = NULL;
     const hp_deploy_options o = {.prec = HP_PREC_FP32};
     assert_int_equal(hp_graph_deploy(w.arena, w.g, &o, &deployed, NULL), HP_OK);
@@ -121,15 +121,15 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     hp_arena_free(v.arena);
 }
 
-/* Of n samples of t tokens n a t t scores, a of them heads; a causal mask is applied to all. A bias goes with its product,
- * which is of float32 and of rows, so that nothing is transposed. */
+/* n samples of t tokens have n a t t scores in a heads; a causal mask is applied to all. A bias is fused with
+ * its product, which is float32 and works on rows, so nothing is transposed. */
 static void scores_are_stored(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
     const hp_framework *torch = named("pytorch-1.13"), *megatron = named("megatron-lm");
     const int attention = layer_named(w.g, "h.0.attn.attention"), product = layer_named(w.g, "h.0.mlp.c_fc");
     const double scores = 2.0 * 4 * 32 * 32 * 4;
-    const double map = bytes_of(w.g, w.g->layer[attention].out, 4); /* q, k, v and the result are copied */
+    const double map = bytes_of(w.g, w.g->layer[attention].out, 4); /* copies q, k, v and the result */
     want(passes(torch, &w.m, w.g, attention, HP_TASK_FWD), 2 + 4, 4 * scores + 4 * 2 * map);
     want(passes(torch, &w.m, w.g, attention, HP_TASK_BWD), 4 + 4, 7 * scores + 4 * 2 * map);
     want(passes(named("pytorch-2"), &w.m, w.g, attention, HP_TASK_FWD), 1, 2 * map);
@@ -148,8 +148,9 @@ static void scores_are_stored(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Under autocast norms and softmax are of float32. Scores in units of 2 bytes: bmm writes one, scaling reads and writes one,
- * softmax reads one and writes two, which are cast to one, which bmm reads: ten. */
+/* Under autocast, norms and softmax are float32. Scores in units of 2 bytes: bmm writes one, scaling reads
+ * and writes one, softmax reads one and writes two, the cast reads two and writes one, and bmm reads one:
+ * ten. */
 static void autocast_keeps_norms_and_softmax_in_float32(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
@@ -165,7 +166,8 @@ static void autocast_keeps_norms_and_softmax_in_float32(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Swin: windows are cut out and put back, those that are shifted rolled before and after, biases and masks added to scores. */
+/* Swin: windows are cut out and put back; shifted ones are rolled before and after; biases and masks are
+ * added to the scores. */
 static void windows_are_copied(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "swin-t", 224, 2);
@@ -178,7 +180,7 @@ static void windows_are_copied(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* MXNet and TensorFlow run a norm of inference as one kernel with the addition and the ReLU after it. */
+/* MXNet and TensorFlow run an inference norm as one kernel with the following addition and ReLU. */
 static void norms_of_inference_may_stay_kernels(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet18", 64, 2);
@@ -193,8 +195,8 @@ static void norms_of_inference_may_stay_kernels(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* No kernel is faster than the data sheet, but of cards that exceed the clock that they are sold by; of norms more is counted
- * than some kernels move. */
+/* No kernel is faster than the data sheet, except on cards that exceed their rated clock. For norms, the
+ * count includes more than some kernels move. */
 static void rates_are_physical(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "cnn", 28, 4);
@@ -217,8 +219,9 @@ static void rates_are_physical(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* A rank that has a quarter of the tokens norms and adds all of them, where its framework sums all of them; what is split by
- * channels or heads is not touched, and a sum of summands, which the all-reduce does, is the copy that it is among one part. */
+/* If a framework sums all tokens, a rank with a quarter of the tokens norms and adds all of them. Work split
+ * by channels or heads does not change. The all-reduce does the sum of summands, so it stays the copy that it
+ * is on a single part. */
 static void all_parts_norm_all_tokens(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
@@ -249,7 +252,7 @@ static void all_parts_norm_all_tokens(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Of 36 products Winograd's F(2x2, 3x3) leaves 16, in every pass, where float32 is multiplied and a window moves by one. */
+/* Winograd's F(2x2, 3x3) needs 16 of 36 products, in every pass, for float32 and windows that move by one. */
 static void three_by_three_in_float32_multiplies_less(void **state) {
     (void)state;
     world a = make_world("thesis-a100", "resnet50", 64, 2), v = make_world("lassen", "resnet50", 64, 2);
@@ -278,7 +281,7 @@ static void three_by_three_in_float32_multiplies_less(void **state) {
     hp_arena_free(v.arena);
 }
 
-/* There and back between layouts: two passes over each map. Forward kernels read either layout. */
+/* Converting between layouts and back takes two passes over each map. Forward kernels read either layout. */
 static void gradients_in_tf32_are_transposed(void **state) {
     (void)state;
     world a = make_world("thesis-a100", "resnet18", 64, 2), v = make_world("lassen", "resnet18", 64, 2);
@@ -304,9 +307,9 @@ static double norm_seconds(const world *w, const hp_framework *f, int layer, hp_
     return hp_costs_case(hp_cost_cache_new(w->arena, w->t, &w->m, f), w->g, HP_F32, &c, &share).seconds;
 }
 
-/* PyTorch on an A100-SXM4-40GB took 0.871 ms forward and 2.319 ms backward for one map of 112 x 112 x 112 and 16 channels,
- * in three and five passes; the rows are from 16 such maps. As few blocks as channels move what they can, and no more; many
- * move as much as the memory does. */
+/* PyTorch on an A100-SXM4-40GB took 0.871 ms forward and 2.319 ms backward for one map of 112 x 112 x 112 and
+ * 16 channels, in three and five passes; the rows come from 16 such maps. If there are as few blocks as
+ * channels, they limit the rate; many blocks reach the memory's bandwidth. */
 static void few_channels_leave_a_norm_few_blocks(void **state) {
     (void)state;
     static const struct {
@@ -331,8 +334,9 @@ static void few_channels_leave_a_norm_few_blocks(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* The gradient of an activation after a norm is a kernel that reads the output and its gradient and writes one; the norm's
- * own then reads its input and that gradient twice, and writes a gradient. */
+/* The gradient of an activation after a norm is a separate kernel with two reads (the output and its
+ * gradient) and one write. The norm's gradient then reads its input and that gradient twice, and writes one
+ * gradient. */
 static void an_activation_of_its_own_reads_the_output_alone(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
@@ -361,7 +365,7 @@ static hp_work padded(const world *w, const hp_graph *g, int layer) {
     return work;
 }
 
-/* 16 channels of bytes move as 32, between layers that have 16 and 64; from 64 on nothing is added. */
+/* Byte maps of 16 channels move as 32, between layers with 16 and 64; from 64 on, nothing is added. */
 static void bytes_come_in_vectors(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 256, 1);
@@ -400,7 +404,8 @@ static double step_of(world *w, const hp_framework *f, const char *strategy) {
     return v.figures.step_s;
 }
 
-/* Of ResNet-50 in training: 53 convolutions and as many norms, 49 activations, two poolings, the classifier. */
+/* Forward operations of ResNet-50 in training: 53 convolutions and norms, 49 activations, two poolings, the
+ * classifier. */
 enum { FORWARD_OPERATIONS = 53 + 53 + 49 + 3 };
 
 static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
@@ -419,8 +424,8 @@ static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* The host is later than the device with one small image: a forward pass then takes what modules take, and twice as
- * much where they take twice as much; with large batches nothing. */
+/* With one small image, the host is slower than the device: a forward pass takes the modules' time, and twice
+ * as much if they take twice as long. With large batches, modules add nothing. */
 static void modules_take_their_time_forward(void **state) {
     (void)state;
     world w = make_world("lassen", "resnet50", 32, 1);
@@ -435,7 +440,8 @@ static void modules_take_their_time_forward(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* What the host does once a step is added to any step; a processor's operations each begin and end a parallel region. */
+/* The host's work per step is added to any step; each operation on a processor begins and ends a parallel
+ * region. */
 static void a_step_has_a_beginning(void **state) {
     (void)state;
     world w = make_world("lassen", "resnet50", 32, 4), p = make_world("local", "cnn", 28, 4);

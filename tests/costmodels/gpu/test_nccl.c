@@ -1,5 +1,5 @@
-/* test_nccl.c - the tuner's model against times that were measured with nccl-tests on eight A100, and against the sizes at
- * which NCCL changes its algorithm and protocol; it never gets faster with more bytes or more nodes. */
+/* test_nccl.c - the tuner's model, compared with nccl-tests on eight A100s, and with the sizes at which NCCL
+ * changes its algorithm and protocol. It never gets faster with more bytes or more nodes. */
 #include "costmodels/gpu/gpu_nccl.h"
 #include "costmodels/table.h"
 
@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-/* 12 NVLinks of 20 GB/s each, one node. */
+/* One node with 12 NVLinks of 20 GB/s each. */
 static const hp_nccl_net dgx = {
     .ranks = 8, .per_node = 8, .chip = HP_NCCL_AMPERE, .nvlink = true, .intra_bytes_per_s = 240e9};
-/* Two A100 a node, one HDR link: 24 GB/s. */
+/* Two A100s per node, one HDR link: 24 GB/s. */
 static const hp_nccl_net pairs = {.ranks = 32,
                                   .per_node = 2,
                                   .chip = HP_NCCL_AMPERE,
@@ -22,8 +22,8 @@ static const hp_nccl_net pairs = {.ranks = 32,
                                   .intra_bytes_per_s = 168e9,
                                   .net_bytes_per_s = 24e9};
 
-/* SuperBench's log of nccl-tests, all-reduce on 8 A100-40 behind NVSwitch, microseconds. The tuner is for ranking ways: its
- * times up to 16 MiB are too low, by up to half. */
+/* SuperBench's log of nccl-tests, all-reduce on 8 A100-40 behind NVSwitch, microseconds. The tuner's purpose
+ * is ranking: its times up to 16 MiB are too low, by up to half. */
 static void eight_gpus_take_what_was_measured(void **state) {
     (void)state;
     static const struct {
@@ -38,7 +38,7 @@ static void eight_gpus_take_what_was_measured(void **state) {
     }
 }
 
-/* The first size, in powers of two, at which it is no longer the one before. */
+/* The first size, in powers of two, at which the choice changes. */
 static void ways_change_where_nccl_changes_them(void **state) {
     (void)state;
     static const struct {
@@ -59,8 +59,8 @@ static void ways_change_where_nccl_changes_them(void **state) {
     }
 }
 
-/* Eight H100 behind NVSwitch, bus bandwidths of nccl-tests: 476-480 GB/s with NVLS; what they have without it, and for what
- * switches do not add up, is a ring's, at most a link's 370.8. */
+/* Eight H100s behind NVSwitch, bus bandwidths of nccl-tests: 476-480 GB/s with NVLS. Without it, and for
+ * operations that switches do not sum, the ring's bandwidth is at most a link's 370.8. */
 static void switches_add_faster_than_rings(void **state) {
     (void)state;
     const hp_nccl_net dgx_h = {.ranks = 8,
@@ -85,8 +85,8 @@ static void switches_add_faster_than_rings(void **state) {
     assert_int_equal(hp_nccl_choose(HP_NCCL_ALLREDUCE, &older, bytes).way, HP_NCCL_RING);
 }
 
-/* Between nodes no way is faster than what must leave each node without switches that add there: 2 (N-1)/N of the data; the
- * tuner counts ranks, not nodes, a sixteenth less. */
+/* Between nodes without summing switches, nothing is faster than the traffic that must leave each node: 2
+ * (N-1)/N of the data. The tuner counts ranks instead of nodes, which is a sixteenth less. */
 static void switches_do_not_widen_the_network(void **state) {
     (void)state;
     hp_nccl_net n = {.ranks = 64,
@@ -106,7 +106,7 @@ static void switches_do_not_widen_the_network(void **state) {
         }
 }
 
-/* Large data are moved at the ring's bandwidth: 2 (p-1)/p of it over the slowest link. */
+/* Large data moves at the ring's bandwidth: 2 (p-1)/p of it over the slowest link. */
 static void large_data_take_the_links_time(void **state) {
     (void)state;
     const double bytes = 64e9;
@@ -129,7 +129,8 @@ static void nothing_comes_for_free(void **state) {
     }
 }
 
-/* An all-to-all of S from each of g N ranks: g S (N-1)/N leave a node over its NICs; on one node (g-1)/g S each device. */
+/* An all-to-all of S from each of g N ranks: g S (N-1)/N leave a node over its NICs; on one node, (g-1)/g S
+ * leave each device. */
 static void all_to_alls_take_the_nics(void **state) {
     (void)state;
     const double bytes = 64e9;
@@ -150,7 +151,8 @@ static void all_to_alls_take_the_nics(void **state) {
         }
 }
 
-/* Switches that add halve what goes over the NICs, S each way instead of 2 S (p-1)/p; on one node there is none. */
+/* Summing switches halve the traffic over the NICs: S each way instead of 2 S (p-1)/p. On one node there is
+ * none. */
 static void switches_that_add_halve_the_traffic(void **state) {
     (void)state;
     const double bytes = 64e9;

@@ -1,5 +1,5 @@
-/* test_tiles.c - how full a device is: closed forms for products that fill it, miss a tile's edge, or leave a wave half
- * empty; long sums are split; more work never gets a smaller part of the rate than what it contains. */
+/* test_tiles.c - how full a device is: closed forms for products that fill it, miss a tile's edge, or leave a
+ * wave half empty; long sums are split; more work never takes less time. */
 #include "costmodels/gpu/tiles.h"
 
 #include "base/rng.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* Tiles of one size alone, and sums without a beginning. */
+/* A single tile size, and sums without a start-up cost. */
 static const hp_tiling plain = {
     .rows = 128, .cols = 128, .least = 128, .penalty = 1, .fill = 0, .units = 100};
 
@@ -31,7 +31,7 @@ static void products_fill_a_device_or_not(void **state) {
     close_to(hp_tiling_busy(&plain, 1280, 1408, 1), 110 / 200.);
 }
 
-/* Five tiles of long sums become a hundred parts; of sums of 1024 terms two parts each. */
+/* Five tiles of long sums become a hundred parts; sums of 1024 terms become two parts each. */
 static void long_sums_are_split(void **state) {
     (void)state;
     close_to(hp_tiling_fraction(&plain, 640, 128, 1e6), 1);
@@ -47,13 +47,14 @@ static void short_sums_wait_for_their_first_terms(void **state) {
     close_to(hp_tiling_fraction(&t, 1280, 1280, 288), 0.75);
 }
 
-/* One tile of 1024 terms on two multiprocessors: 1024 x 128 x 128 multiply-adds on one of them, or half as long and the sums of
- * both parts written and read, which pays while adding them up takes less than it saves. */
+/* One tile of 1024 terms on two multiprocessors: either 1024 x 128 x 128 multiply-adds on one of them, or
+ * half the time plus writing and reading both partial sums. Splitting pays while adding them takes less than
+ * it saves. */
 static void sums_are_split_where_that_is_faster(void **state) {
     (void)state;
     hp_tiling t = plain;
     t.units = 2;
-    t.flops_per_s = 2 * 2. * 128 * 128; /* a term of both multiprocessors' tiles in a second */
+    t.flops_per_s = 2 * 2. * 128 * 128; /* one term of both multiprocessors' tiles per second */
     t.bytes_per_s = 8. * 128 * 128;
     t.split_s = 500;
     close_to(hp_tiling_seconds(&t, 128, 128, 1024), 512 + 500 + 2);
@@ -62,7 +63,7 @@ static void sums_are_split_where_that_is_faster(void **state) {
     close_to(hp_tiling_seconds(&t, 128, 128, 1024), 1024);
     close_to(hp_tiling_busy(&t, 128, 128, 1024), 0.5);
     t.split_s = 500;
-    t.depth = 1024; /* of a part */
+    t.depth = 1024; /* terms per part */
     close_to(hp_tiling_seconds(&t, 128, 128, 1024), 1024);
 }
 

@@ -1,5 +1,5 @@
-/* test_devices.c - the table of devices: names lead to their rows and nothing else does, every row can be
- * planned for, and what rules refuse on one device they allow on the device that the fix names. */
+/* test_devices.c - the table of devices: each name leads to its row and nothing else does; every row can be
+ * planned for; what rules reject on one device, they allow on the device that the fix names. */
 #include "base/arena.h"
 #include "networks/graph/precision.h"
 #include "networks/nets/nets.h"
@@ -36,7 +36,7 @@ static void an_unknown_name_is_refused_with_those_there_are(void **state) {
     }
 }
 
-/* Each name is in the list once, between bars. */
+/* Each name occurs once in the list, between bars. */
 static void lists_of_names_are_the_table(void **state) {
     (void)state;
     char copy[200], *save = NULL;
@@ -53,7 +53,7 @@ static void lists_of_names_are_the_table(void **state) {
     }
 }
 
-/* Its own back end is one that it has, and it has MPI, which several ranks of a device need. */
+/* It has its own back end, and MPI, which several ranks of a device need. */
 static void every_device_has_its_own_back_end_and_mpi(void **state) {
     (void)state;
     for (const hp_device_info *d = hp_devices; d < hp_devices + HP_DEVICES; d++) {
@@ -69,7 +69,7 @@ static void every_device_has_its_own_back_end_and_mpi(void **state) {
     assert_null(hp_device_of_machine("thesis-a100"));
 }
 
-/* GPUs where the machine has them, else the host; the machine at hand has its own. */
+/* GPUs if the machine has them, otherwise the host; the local machine has its own device. */
 static void the_device_follows_the_machine(void **state) {
     (void)state;
     for (const hp_device_info *d = hp_devices; d < hp_devices + HP_DEVICES; d++)
@@ -101,7 +101,7 @@ static void the_device_that_a_fix_names_computes_in_the_precision(void **state) 
             }
 }
 
-/* A GPT of `heads` heads of `channels` channels together: can the device have it? */
+/* Does the device support a GPT with `heads` heads of `channels` channels in total? */
 static bool takes_heads(const hp_device_info *d, int channels, int heads, hp_reject *why) {
     hp_arena *a = hp_arena_new();
     hp_graph *g = NULL;
@@ -114,7 +114,7 @@ static bool takes_heads(const hp_device_info *d, int channels, int heads, hp_rej
     return has;
 }
 
-/* The fewest heads that are narrow enough, and another device that takes these. */
+/* Finds the fewest heads that are narrow enough, and another device that supports these. */
 static void heads_wider_than_a_device_s_are_refused_with_what_mends_them(void **state) {
     static const int channels[] = {256, 257 * 2, 1024, 1536, 2310};
     (void)state;

@@ -1,4 +1,5 @@
-/* test_deploy.c - inference graphs: what folds, what is stored how, what fits; and their programs, proved. */
+/* test_deploy.c - inference graphs: what is folded, how tensors are stored, what fits; and their programs,
+ * proved. */
 #include "networks/graph/acts.h"
 #include "networks/graph/deploy.h"
 #include "plan/program/program.h"
@@ -34,7 +35,7 @@ static int count(const hp_graph *g, int op) {
     return n;
 }
 
-/* Multiply-adds and the network's ends are what they were; norms after convolutions are gone. */
+/* Multiply-adds and the network's ends do not change; norms after convolutions are gone. */
 static void folding_keeps_the_work(void **state) {
     (void)state;
     for (int i = 0; i < N_NETS; i++) {
@@ -60,8 +61,8 @@ static void folding_keeps_the_work(void **state) {
 }
 
 /* DenseNet-121 (Huang et al., table 1): 58 dense layers and 3 transitions. Each map is stored once: no layer
- * joins without scaling, and what is stored of a block are its input and the 32 channels that each layer
- * adds. Norms that read one map: the four blocks' first. */
+ * joins without scaling, and a block stores its input and the 32 channels that each layer adds. The four
+ * blocks' first norms read a single map. */
 static void densenet_joins_nothing(void **state) {
     (void)state;
     static const int layers[] = {6, 12, 24, 16}, enters[] = {64, 128, 256, 512};
@@ -90,7 +91,7 @@ static void densenet_joins_nothing(void **state) {
     hp_arena_free(a);
 }
 
-/* A U-Net's skips are read by convolutions, which want them joined. */
+/* Convolutions read a U-Net's skips and need them joined. */
 static void convolutions_read_joined_maps(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -115,8 +116,9 @@ static void resnet101_is_convolutions(void **state) {
     hp_arena_free(a);
 }
 
-/* torchvision's ViT-B/16: patches, class token and places; of each of 12 blocks two norms, queries, keys and values, attention,
- * three more products, of which two add what goes around them, and GELU; the last norm, the class token, the head. */
+/* torchvision's ViT-B/16: patches, class token and positions; in each of 12 blocks, two norms, queries, keys
+ * and values, attention, three more products, two of which add the residual, and GELU; then the last norm,
+ * the class token and the head. */
 static void vit_b16_is_products_norms_and_attention(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -130,8 +132,9 @@ static void vit_b16_is_products_norms_and_attention(void **state) {
     hp_arena_free(a);
 }
 
-/* Products read bytes: norms' and attention's outputs are quantised once for all of their readers, for a GPT's head too. What
- * norms and attention read is real, so is what goes around. Ids are numbers. */
+/* Products read bytes: norms' and attention's outputs are quantised once for all of their readers, including
+ * a GPT's head. The inputs of norms and attention are real, and so is the residual stream. Ids are
+ * numbers. */
 static void int8_quantises_the_products_of_transformers(void **state) {
     static const char *const names[] = {"vit-b16", "gpt:12,24,3,16,32"};
     (void)state;
@@ -154,8 +157,8 @@ static void int8_quantises_the_products_of_transformers(void **state) {
     }
 }
 
-/* The optimum at operator granularity, 8192^2: 6.98 GB (float32), 1.74 GB (8 bits). Counted by
- * hand: layer2.0 with its input 256 x 2048^2, conv1's 128 x 2048^2 and conv2's 128 x 1024^2. */
+/* The optimum at operator granularity, 8192^2: 6.98 GB (float32), 1.74 GB (8 bits). Counted by hand: layer2.0
+ * with its input 256 x 2048^2, conv1's 128 x 2048^2 and conv2's 128 x 1024^2. */
 static void resnet101_at_8192_needs_its_widest_block(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -249,15 +252,14 @@ static void programs_are_proved(void **state) {
                 hp_strategy s;
                 snprintf(text, sizeof text, "%s,prec=%s", strategies[k], hp_prec_names[prec]);
                 assert_int_equal(hp_strategy_parse(text, &s, &err), HP_OK);
-                const bool cuts = s.n_sp || s.strips > 1; /* dynamic ranges are of whole maps */
+                const bool cuts = s.n_sp || s.strips > 1; /* dynamic ranges cover whole maps */
                 if ((all || (i + prec + (int)k) % 3 == 0) && (prec != HP_PREC_INT8_DYNAMIC || !cuts))
                     proved(a, deployed(a, nets[i], 67, 96, prec), text, hp_strategy_batch(&s, 1));
                 hp_arena_free(a);
             }
 }
 
-/* Rows of several samples do not lie one after another: strips go with what splits a batch before the first
- * stage. */
+/* Rows of several samples are not contiguous: strips need a batch that is split before the first stage. */
 static void strips_are_of_one_image(void **state) {
     (void)state;
     static const struct {
@@ -292,7 +294,7 @@ static void strips_are_of_one_image(void **state) {
     hp_arena_free(a);
 }
 
-/* More strips, less memory, down to what follows the segment. */
+/* More strips need less memory, down to what follows the segment. */
 static void strips_shrink_the_peak(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();

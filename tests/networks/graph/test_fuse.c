@@ -61,8 +61,8 @@ static void addition_takes_its_activation_and_a_lone_one_stays(void **state) {
     hp_arena_free(a);
 }
 
-/* ReLU, convolution, norm: the ReLU stands before its convolution and belongs to no norm; a norm that the sum
- * and others read keeps its output. */
+/* ReLU, convolution, norm: the ReLU precedes its convolution and belongs to no norm; a norm that the sum and
+ * other layers read keeps its output. */
 static void pre_activation_orders_are_kept(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -97,9 +97,9 @@ static void nothing_is_fused_across_units(void **state) {
 
 /* --- shapes --- */
 
-/* Counts windows one by one: each starts a stride after the one before. Without ceil mode the whole window
- * lies in the padded image; with it, the one before must not reach the padded end, and it starts before the
- * trailing padding. */
+/* Counts windows one by one: each starts a stride after the previous one. Without ceil mode, the whole window
+ * lies in the padded image. With it, the previous one must not reach the padded end, and the window starts
+ * before the trailing padding. */
 static int count_windows(int in, int k, int stride, int pad, bool ceil_mode) {
     int n = 0;
     for (int start = 0;; start += stride, n++) {
@@ -137,7 +137,8 @@ static void window_shapes_are_the_windows_counted(void **state) {
                     }
 }
 
-/* A convolution's windows over what its transposed covers are as many as the transposed had inputs. */
+/* Over the area that a transposed convolution covers, a convolution has as many windows as the transposed one
+ * has inputs. */
 static void transposed_shapes_invert_convolutions(void **state) {
     (void)state;
     for (int in = 1; in < 9; in++)

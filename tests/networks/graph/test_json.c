@@ -1,5 +1,4 @@
-/* test_json.c - graphs as JSON: the round trip changes nothing, and no text makes a graph that is not
- * one. */
+/* test_json.c - graphs as JSON: the round trip changes nothing, and invalid text never makes a graph. */
 #include "networks/graph/graph_check.h"
 #include "networks/graph/graph_json.h"
 #include "networks/graph/graph_resize.h"
@@ -71,7 +70,7 @@ static void a_resized_network_is_the_one_built_at_that_size(void **state) {
     }
 }
 
-/* Every operator, activation and number that a built-in network does not have. */
+/* Every operator, activation and number that built-in networks do not have. */
 static hp_graph *odd_graph(hp_arena *a) {
     hp_builder b = hp_builder_start(a, "odd", 33, 20, 6, NULL);
     const hp_layer
@@ -100,7 +99,7 @@ static hp_graph *odd_graph(hp_arena *a) {
     return g;
 }
 
-/* There and back again by whole strides, windows with counted outputs, pads and resizes included. */
+/* Resizing by whole strides and back, including windows with counted outputs, pads and resizes. */
 static void resizing_back_changes_nothing(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -110,7 +109,8 @@ static void resizing_back_changes_nothing(void **state) {
     if (hp_graph_resize(a, g, 103, 53, &large, &err) != HP_OK) fail_msg("%s", err.text);
     const hp_tensor *y = &large->tensor[large->n_tensor - 1];
     assert_int_equal(y->h,
-                     3 * 50 + 2); /* resized to 50 x 31 of 35 x 33, now thrice that; padded by 2 and 1 */
+                     3 * 50 + 2); /* resized from 35 x 33 to 50 x 31, now three times that; padded by 2 and
+                                   * 1 */
     assert_int_equal(y->w, 3 * 31 + 1);
     assert_int_equal(hp_graph_resize(a, large, 33, 20, &back, &err), HP_OK);
     assert_string_equal(hp_graph_json(a, back), hp_graph_json(a, g));
@@ -128,7 +128,7 @@ static void odd_graphs_survive_the_round_trip(void **state) {
 
 /* --- text from strangers --- */
 
-/* Refused with a message, or a graph that passes every check and can be written again. */
+/* Either rejected with a message, or a graph that passes every check and can be written again. */
 static void assert_harmless(const char *json) {
     hp_arena *a = hp_arena_new();
     hp_graph *g = NULL;
@@ -199,7 +199,7 @@ static void the_message_names_the_layer(void **state) {
     hp_arena_free(a);
 }
 
-/* Ranks of tensor parallelism have summands of what a row layer makes, which nothing but a sum may read. */
+/* Tensor-parallel ranks hold summands of a row layer's output, which only a sum may read. */
 static void only_sums_read_row_layers(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();

@@ -1,5 +1,5 @@
-/* test_operators.c - operators beyond those of torchvision's nets: shapes by the published formulas, what
- * does not belong together refused, parameters of what is built, and which networks can be trained. */
+/* test_operators.c - operators beyond those of torchvision's networks: shapes by the published formulas,
+ * rejection of mismatched inputs, parameters of built layers, and which networks can be trained. */
 #include "networks/graph/graph_gather.h"
 #include "networks/graph/shape.h"
 #include "networks/nets/net_act.h"
@@ -25,8 +25,8 @@ static int pick(uint64_t seed, uint64_t *n, int low, int high) {
 
 /* --- shapes --- */
 
-/* ONNX Conv: floor((in + before + after - dilation (k - 1) - 1) / stride) + 1. Any padding after the map is a number
- * of windows, and another number is another padding. */
+/* ONNX Conv: floor((in + before + after - dilation (k - 1) - 1) / stride) + 1. Any padding after the map
+ * corresponds to a number of windows, and different numbers to different padding. */
 static void padding_after_the_map_is_a_number_of_windows(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -147,13 +147,14 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_int_equal(shape_of(l, map, &err), HP_EINTERNAL);
     l.op = HP_CONVT;
     l.n_in = 1;
-    l.groups = 4; /* of 6 channels */
+    l.groups = 4; /* there are 6 channels */
     assert_int_equal(shape_of(l, map, &err), HP_EINTERNAL);
     assert_int_equal(shape_of((hp_layer){.op = HP_MUL, .n_in = 2}, vector, &err), HP_EINTERNAL);
     assert_int_equal(shape_of((hp_layer){.op = HP_RESIZE, .n_in = 1, .out_h = 3}, map, &err), HP_EPLAN);
 }
 
-/* What a file may say: more channels, in any product of numbers, or more border than there is; an 8 x 8 map of 6 channels. */
+/* What a file may claim: more channels, in any product of numbers, or more border than exists; for an 8 x 8
+ * map of 6 channels. */
 static void gathers_beyond_the_map_are_refused(void **state) {
     enum { MUCH = 1 << 24 };
     (void)state;
@@ -178,7 +179,7 @@ static void gathers_beyond_the_map_are_refused(void **state) {
     l[3].kh = l[3].kw = l[3].out_c = l[3].groups = MUCH;
     l[4].groups = 1;
     l[4].step_outer = MUCH;
-    l[5].groups = 2; /* of 3 */
+    l[5].groups = 2; /* there are 3 */
     l[6].out_c = 0;
     l[7].groups = 0;
     l[8].pad_h = 1; /* no border */
@@ -243,7 +244,7 @@ static int build_shifted(hp_builder *b, int x) { /* this one can be trained */
     return append_conv_as(b, x, "odd", 4, &like);
 }
 
-/* More places than a byte tells apart, one of them less. */
+/* One more position than a byte can distinguish; and one fewer. */
 static int build_wide_max(hp_builder *b, int x) {
     return hp_build_maxpool(b, hp_build_resize(b, x, "up", 40, 40, HP_NEAREST, HP_CORNERS_ASYMMETRIC), "odd",
                             (hp_window){.k = 17});
@@ -300,7 +301,7 @@ static void layers_without_a_backward_pass_are_named(void **state) {
     }
 }
 
-/* Every row that a border reaches is read by one row of the map, on one side. */
+/* Every row that a border reaches corresponds to one row of the map, on one side. */
 static void readers_of_a_gathered_row_are_its_inverse(void **state) {
     (void)state;
     for (int64_t n = 1; n <= 5; n++)

@@ -1,4 +1,4 @@
-/* test_nets.c - built-in networks against published counts, and the laws every graph obeys. */
+/* test_nets.c - built-in networks compared with published counts, and the laws that every graph obeys. */
 #include "networks/graph/graph.h"
 #include "plan/strategy/strategy.h"
 
@@ -52,11 +52,10 @@ typedef struct published {
     const char *net;
     int side, classes;
     int64_t params;
-    double gmacs, unit; /* gmacs is given to this many */
+    double gmacs, unit; /* precision of the published gmacs */
 } published;
 
-/* torchvision's model pages ("num_params", "GFLOPS", where it counts multiply-adds), 224 x 224, 1000 classes
- */
+/* torchvision's model pages ("num_params"; "GFLOPS", which counts multiply-adds), 224 x 224, 1000 classes */
 static const published torchvision_counts[] = {
     {"resnet18", 224, 1000, 11689512, 1.81, 0.01},
     {"resnet34", 224, 1000, 21797672, 3.66, 0.01},
@@ -149,8 +148,8 @@ static int64_t conv_bias_norm(int64_t in, int64_t out, int k) {
     return k * k * in * out + 3 * out;
 }
 
-/* A level on the way up: a convolution after up-sampling, the gate's three of one pixel, two convolutions. With 64 filters and one
- * class 34.88 million, as published of AttU_Net. */
+/* A level on the way up: a convolution after up-sampling, the gate's three 1x1 convolutions, two
+ * convolutions. With 64 filters and one class, 34.88 million, as published for AttU_Net. */
 static void attention_unet_has_the_counts_of_its_formula(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -230,7 +229,7 @@ static void assert_topological(const hp_graph *g) {
         for (int i = 0; i < layer->n_in; i++) assert_true(g->tensor[layer->in[i]].producer < l);
         for (int i = 0; i < layer->n_param; i++) assert_int_equal(g->param[layer->param[i]].layer, l);
         const int last = hp_graph_last_use(g, layer->out);
-        assert_true(last > l); /* nothing is computed in vain */
+        assert_true(last > l); /* nothing is computed needlessly */
         if (l == g->n_layer - 1) assert_int_equal(last, g->n_layer);
     }
     const hp_tensor *logits = &g->tensor[g->layer[g->n_layer - 1].out];
@@ -240,9 +239,9 @@ static void assert_topological(const hp_graph *g) {
     assert_int_equal(logits->c, g->classes);
 }
 
-/* Tensors that cross into a unit: what a cut there sends. Chains of units have one. AmoebaNet's cells hand on
- * what they read, which for the first is the same tensor; the classifier reads one. U-Net's skips pile up on
- * the way down, two units per level, and are used up on the way back. */
+/* Number of tensors that cross into a unit, which a cut there sends. Chains of units have one. AmoebaNet's
+ * cells pass on their input, which for the first is the same tensor; the classifier reads one. U-Net's skips
+ * accumulate on the way down, two units per level, and are consumed on the way back. */
 static int crossings(const hp_graph *g, int unit) {
     if (unit == 0) return 0;
     if (strncmp(g->net, "amoebanetd", 10) == 0) return unit > 1 && unit < g->n_unit - 1 ? 2 : 1;

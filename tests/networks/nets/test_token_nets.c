@@ -1,4 +1,4 @@
-/* test_token_nets.c - transformers: parameters as published, shapes, what files call them. */
+/* test_token_nets.c - transformers: published parameter counts, shapes, and names in files. */
 #include "networks/nets/nets.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ static hp_graph *build(hp_arena *a, const char *net, int image) {
     return g;
 }
 
-/* torchvision's documentation (num_params), and what GPT-2's files hold. */
+/* torchvision's documentation (num_params), and the contents of GPT-2's files. */
 static void counts_are_the_published_ones(void **state) {
     (void)state;
     static const struct {
@@ -35,7 +35,7 @@ static void counts_are_the_published_ones(void **state) {
     }
 }
 
-/* 12 L C^2 + 13 L C of the blocks, (V + S) C of the tables, 2 C of the last norm. */
+/* 12 L C^2 + 13 L C for the blocks, (V + S) C for the tables, 2 C for the last norm. */
 static void gpts_follow_the_formula(void **state) {
     (void)state;
     static const struct {
@@ -125,7 +125,7 @@ static void convnext_has_torchvisions_names(void **state) {
         if (p == g->n_param) fail_msg("no %s", some[i].name);
         assert_memory_equal(g->param[p].dim, some[i].dim, sizeof some[i].dim);
         const bool factor =
-            strstr(some[i].name, "layer_scale") != NULL; /* files have (C, 1, 1), begun with 1e-6 */
+            strstr(some[i].name, "layer_scale") != NULL; /* files store (C, 1, 1), initialised to 1e-6 */
         assert_int_equal(g->param[p].stored.n_dim, factor ? 3 : 0);
         if (factor) assert_true(g->param[p].init == HP_INIT_CONSTANT && g->param[p].init_scale == 1e-6);
     }

@@ -1,5 +1,5 @@
-/* test_acts.c - activations from ONNX: as operators, and as the nodes that exporters write for them. One layer is
- * left, and it computes what the nodes say. */
+/* test_acts.c - activations from ONNX: as operators, and as exporters' sequences of nodes. Each becomes one
+ * layer that computes what the nodes define. */
 #include "networks/graph/acts.h"
 #include "networks/graph/graph_check.h"
 #include "networks/onnx/onnx.h"

@@ -1,4 +1,4 @@
-/* test_cases.c - ONNX's backend test suite: graphs that are read compute what ONNX says. Here from the
+/* test_cases.c - ONNX's backend test suite: graphs that are read compute what ONNX defines. Here with the
  * operators' definitions; tests/laws/test_onnx.c runs them on the devices. */
 #include "tests/support/onnx/onnx_cases.h"
 #include "tests/support/onnx/plain_graph.h"
@@ -19,7 +19,7 @@ static bool run_plain(hp_arena *a, const hp_onnx_model *m, const double *image, 
     return true;
 }
 
-/* What is computed while reading. */
+/* Operators computed while reading. */
 static const char folded_ops[] = " Constant ConstantOfShape Range Shape Size Gather Slice Concat Cast "
                                  "Reshape Flatten Squeeze Unsqueeze Transpose "
                                  "Expand Identity Add Sub Mul Div Mod Pow Neg Abs Sqrt Exp Floor Ceil Equal "

@@ -1,5 +1,4 @@
-/* test_faults.c - models with faults: messages that name the node and the fix, and bytes from strangers.
- */
+/* test_faults.c - faulty models: messages name the node and the fix; arbitrary bytes are survived. */
 #include "networks/graph/fuse.h"
 #include "networks/graph/graph_check.h"
 #include "tests/support/onnx/onnx_odd.h"
@@ -80,7 +79,7 @@ static Onnx__NodeProto *named(Onnx__NodeProto *n, const char *name) {
     return n;
 }
 
-/* Pixels that become channels, across axes: the convolution that reads them is not at fault. */
+/* Pixels become channels, across axes; the convolution that reads them is not at fault. */
 static void of_a_regrouping(onnx_writer *w) {
     onnx_write_integers(w, "to", 1, (const int64_t[]){4}, (const int64_t[]){1, 4, 8, 16});
     named(onnx_write_node(w, "Reshape", "last to", "mixed"), "the_mix");
@@ -185,7 +184,7 @@ static void an_open_size_asks_for_the_image(void **state) {
 
 /* --- bytes from strangers --- */
 
-/* An error with a message, or a graph that passes every check. */
+/* Either an error with a message, or a graph that passes every check. */
 static void assert_harmless(const void *data, size_t size, bool structure) {
     hp_arena *a = hp_arena_new();
     hp_onnx_model m;
@@ -215,7 +214,7 @@ static void every_cut_and_every_changed_byte_is_harmless(void **state) {
     hp_arena_free(a);
 }
 
-/* What is cut off is no model of another kind of file. */
+/* A truncated model is not taken for another kind of file. */
 static void a_cut_model_is_said_to_be_cut(void **state) {
     (void)state;
     hp_arena *a = hp_arena_new();
@@ -234,7 +233,7 @@ static void a_cut_model_is_said_to_be_cut(void **state) {
     hp_arena_free(a);
 }
 
-/* Length-delimited field `number` around what is at the end of the buffer; returns the new beginning. */
+/* Encloses the end of the buffer in length-delimited field `number`; returns the new beginning. */
 static unsigned char *wrap(unsigned char *at, const unsigned char *end, int number) {
     uint64_t n = (uint64_t)(end - at);
     unsigned char varint[10];
@@ -249,7 +248,7 @@ static unsigned char *wrap(unsigned char *at, const unsigned char *end, int numb
     return at;
 }
 
-/* Graphs in attributes of nodes of graphs ...: protobuf-c would recurse as deep. */
+/* Graphs in attributes of nodes of graphs ...: protobuf-c would recurse to that depth. */
 static void deep_nesting_is_refused(void **state) {
     enum { DEPTH = 100000, ROOM = DEPTH * 3 * 8 };
     (void)state;
@@ -265,7 +264,7 @@ static void deep_nesting_is_refused(void **state) {
     hp_arena_free(a);
 }
 
-/* A million empty nodes take two megabytes in the file and would take two hundred times that. */
+/* A million empty nodes take two megabytes in the file and would take two hundred times that in memory. */
 static void many_messages_are_refused(void **state) {
     enum { NODES = 2000000 };
     (void)state;

@@ -1,5 +1,6 @@
-/* test_maps.c - what exporters write to move, repeat and normalise maps computes what its definition says: each model is read, run
- * by the operators' definitions (plain_graph.h), and compared element by element with a formula over the image. */
+/* test_maps.c - exporters' nodes that move, repeat and normalise maps compute what their definition says.
+ * Each model is read, run by the operators' definitions (plain_graph.h), and compared element by element with
+ * a formula over the image. */
 #include "networks/graph/graph_check.h"
 #include "networks/onnx/model.h"
 #include "tests/support/onnx/onnx_odd.h"
@@ -13,7 +14,7 @@
 
 enum { H = 6, W = 8, C = 12 };
 
-/* The image and what a formula needs of it: (H, W, C). */
+/* The image, and what a formula needs of it: (H, W, C). */
 static double image[H][W][C];
 
 static void draw_image(void) {
@@ -37,7 +38,7 @@ static void integers(onnx_writer *w, const char *name, int n, const int64_t *v) 
 
 /* --- spellings --- */
 
-/* Reshape to `cut`, Transpose, Reshape to `whole`, of "image" or another value. */
+/* Reshape to `cut`, Transpose, Reshape to `whole`, applied to "image" or another value. */
 static void shuffle(onnx_writer *w, int n, const int64_t *cut, const int64_t *perm, const int64_t whole[4],
                     const char *to) {
     integers(w, "cut", n, cut);
@@ -127,7 +128,7 @@ static double edged(int y, int x, int c) {
     return image[i < H ? i : H - 1][x < W ? x : W - 1][c];
 }
 
-/* An attention gate of CBAM: largest and mean over channels, and one number per pixel times the map. */
+/* An attention gate of CBAM: maximum and mean over channels, and one number per pixel times the map. */
 static void gates(onnx_writer *w) {
     const int64_t one = 1;
     onnx_write_ints(w, onnx_write_node(w, "ReduceMean", "image", "mean"), "axes", 1, &one);
@@ -200,7 +201,7 @@ static const struct {
     const char *name;
     void (*write)(onnx_writer *w);
     double (*value)(int y, int x, int c);
-    int h, w, c, layers; /* of the output; of the graph, the image's too */
+    int h, w, c, layers; /* size of the output; layers of the graph, including the image's */
 } models[] = {
     {"pixel shuffle", pixel_shuffle, pixel_shuffled, 2 * H, 2 * W, 3, 2},
     {"depth to space", depth_to_space, spread, 2 * H, 2 * W, 3, 2},
@@ -245,7 +246,7 @@ static void spellings_compute_their_definitions(void **state) {
     }
 }
 
-/* What is left over is said at its node. */
+/* Errors name the node of what remains. */
 static void other_modes_are_refused(void **state) {
     static const char *const modes[] = {"symmetric", "wrap", "odd"};
     (void)state;

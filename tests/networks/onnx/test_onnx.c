@@ -1,5 +1,5 @@
-/* test_onnx.c - models written here: names, shapes at any size, rewrites that change nothing, messages, and
- * bytes from strangers. */
+/* test_onnx.c - hand-written models: names, shapes at any size, rewrites that preserve the function,
+ * messages, and arbitrary bytes. */
 #include "networks/graph/fuse.h"
 #include "networks/graph/graph_check.h"
 #include "networks/graph/graph_json.h"
@@ -34,7 +34,7 @@ static const hp_layer *layer_called(const hp_graph *g, const char *name) {
 
 /* --- the odd model (onnx_odd.h) --- */
 
-/* The same network with every node a layer, by the builder. */
+/* The same network from the builder, with a layer for every node. */
 static hp_graph *odd_graph(hp_arena *a, int h, int w, const float **param) {
     hp_builder b = hp_builder_start(a, "plain", h, w, 2, NULL);
     const hp_layer three = {.op = HP_CONV, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
@@ -173,7 +173,7 @@ static void a_database_holds_the_model_for_every_size(void **state) {
     hp_graph *from_file = NULL, *from_db = NULL;
     assert_int_equal(hp_onnx_read(a, path, 20, 30, false, &m, &err), HP_OK);
     if (hp_model_write(db, path, m.graph, &err) != HP_OK) fail_msg("%s", err.text);
-    for (int side = 0; side < 40; side += 13) { /* 0: the size it was imported at */
+    for (int side = 0; side < 40; side += 13) { /* 0: the size of the import */
         assert_int_equal(hp_model_read(a, path, side ? side : 20, side ? side : 30, &from_file, &err), HP_OK);
         if (hp_model_read(a, db, side, side, &from_db, &err) != HP_OK) fail_msg("%s", err.text);
         assert_string_equal(hp_graph_text(a, from_db), hp_graph_text(a, from_file));
@@ -187,7 +187,7 @@ static void a_database_holds_the_model_for_every_size(void **state) {
     hp_arena_free(a);
 }
 
-/* Weights in every form that a file may have them in are the same weights. */
+/* Weights in any form that files allow are the same weights. */
 static void forms_of_weights(void **state) {
     (void)state;
     static const uint16_t half[2] = {0x3c00, 0xc500}, brain[2] = {0x3f80, 0xc0a0}; /* 1, -5 */
@@ -220,7 +220,7 @@ static void forms_of_weights(void **state) {
 
 /* --- quantised models --- */
 
-/* Conv by QuantizeLinear and DequantizeLinear, its weights 8-bit by rows. */
+/* Conv between QuantizeLinear and DequantizeLinear, with 8-bit weights by rows. */
 static void quantised_weights_and_scales_are_taken_over(void **state) {
     (void)state;
     static const int8_t weight[6] = {127, -3, 0, -127, 1, 64};
@@ -245,7 +245,7 @@ static void quantised_weights_and_scales_are_taken_over(void **state) {
     onnx_write_output(&w, "y");
     hp_onnx_model m;
     const hp_graph *g = parsed(&w, 0, 0, &m);
-    assert_int_equal(g->n_layer, 3); /* image, convolution, the clamp that the last zero point stands for */
+    assert_int_equal(g->n_layer, 3); /* image, convolution, the clamp implied by the last zero point */
     assert_int_equal(g->layer[2].act, HP_ACT_RELU6);
     assert_memory_equal(m.param[0].data8, weight, 6);
     for (int i = 0; i < 6; i++) assert_true(m.param[0].data[i] == scale[i / 3] * (float)weight[i]);
@@ -256,7 +256,7 @@ static void quantised_weights_and_scales_are_taken_over(void **state) {
     hp_arena_free(a);
 }
 
-/* The attribute of opset 21 says what the zero point's type says. */
+/* The attribute of opset 21 agrees with the zero point's type. */
 static void the_type_of_a_quantised_output_is_its_zero_points(void **state) {
     (void)state;
     for (int type = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8; type <= ONNX__TENSOR_PROTO__DATA_TYPE__INT8; type++)
@@ -282,8 +282,8 @@ static void the_type_of_a_quantised_output_is_its_zero_points(void **state) {
         }
 }
 
-/* What quantize_dynamic of ONNX Runtime makes of Conv and Relu is that again, of the weights that the bytes
- * stand for. */
+/* ONNX Runtime's quantize_dynamic of Conv and Relu reads back as these, with the weights that the bytes
+ * represent. */
 static void quantised_while_it_runs(void **state) {
     (void)state;
     static const uint8_t weight[6] = {255, 125, 128, 1, 129, 192};
@@ -315,7 +315,7 @@ static void quantised_while_it_runs(void **state) {
     hp_arena_free(a);
 }
 
-/* The scale of the image that is at hand is no constant to give out. */
+/* The scale of the current image is not a constant that can be returned. */
 static void a_scale_is_no_result(void **state) {
     (void)state;
     static const int64_t image[4] = {1, 3, 4, 4};

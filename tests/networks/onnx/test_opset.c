@@ -1,5 +1,5 @@
-/* test_opset.c - what opsets 22 to 24 brought: which are read, and their operators that are layers (Attention's spellings:
- * test_tokens.c). */
+/* test_opset.c - opsets 22 to 24: which are accepted, and their operators that are whole layers (Attention's
+ * spellings: test_tokens.c). */
 #include "networks/graph/graph_check.h"
 #include "networks/nets/net_act.h"
 #include "tests/support/onnx/onnx_odd.h"
@@ -61,7 +61,7 @@ static void swish_is_x_times_its_sigmoid(void **state) {
     hp_arena_free(a);
 }
 
-/* Of tokens (1, 16, C). */
+/* Writes tokens (1, 16, C). */
 static void write_tokens(onnx_writer *w) {
     onnx_write_integers(w, "flat", 1, (const int64_t[1]){3}, (const int64_t[3]){1, C, -1});
     onnx_write_node(w, "Reshape", "x flat", "rows");
@@ -86,7 +86,7 @@ static void rms_normalization_is_a_layer(void **state) {
     hp_arena_free(a);
 }
 
-/* Q, K, V of `tokens`. */
+/* Q, K, V computed from `tokens`. */
 static void write_qkv(onnx_writer *w, int64_t kv_wide) {
     onnx_write_floats(w, "wq", 2, (const int64_t[2]){C, C}, drawn(w->arena, 1, C * C));
     onnx_write_floats(w, "wk", 2, (const int64_t[2]){C, kv_wide}, drawn(w->arena, 2, C * kv_wide));
@@ -120,7 +120,7 @@ static void heads_share_keys_and_values(void **state) {
     }
 }
 
-/* A bias by relative position, as Swin's: for heads, tokens, tokens. */
+/* A bias by relative position, like Swin's: for heads, tokens, tokens. */
 static void an_attn_mask_may_be_a_bias(void **state) {
     enum { HEADS = 2, PLACES = 2 * SIDE - 1, L = SIDE * SIDE };
     (void)state;
@@ -148,7 +148,7 @@ static void an_attn_mask_may_be_a_bias(void **state) {
     hp_arena_free(a);
 }
 
-/* Column by column: what comes later in the file is not what comes later row by row. */
+/* Column by column: a later token in the file is not later in row order. */
 static void later_tokens_of_another_order_are_refused(void **state) {
     (void)state;
     for (int turned = 0; turned < 2; turned++) {
@@ -177,7 +177,7 @@ static void later_tokens_of_another_order_are_refused(void **state) {
     }
 }
 
-/* Norms of a map whose samples are elsewhere than in the first dimension. */
+/* Norms of a map whose samples are not the first dimension. */
 static void norms_of_turned_maps_are_refused(void **state) {
     static const int64_t perm[3][4] = {{0, 2, 1, 3}, {2, 1, 0, 3}, {0, 2, 3, 1}};
     (void)state;

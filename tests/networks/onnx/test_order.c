@@ -1,4 +1,5 @@
-/* test_order.c - the order of a file's nodes: any of them is read, and computes the same; one that is topological stays. */
+/* test_order.c - the order of a file's nodes: any order is read and computes the same; a topological one is
+ * kept. */
 #include "networks/graph/graph_check.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"
@@ -55,7 +56,8 @@ static void any_order_computes_the_same(void **state) {
     hp_arena_free(a);
 }
 
-/* Two branches of two: whichever the file has first, its layers come first, and none between those of the other. */
+/* Two branches of two nodes: the layers of the one that comes first in the file come first, and none between
+ * those of the other. */
 static void nodes_in_order_stay_where_they_are(void **state) {
     static const char *const orders[][5] = {
         {"a1", "a2", "b1", "b2", "sum"}, {"b1", "b2", "a1", "a2", "sum"}, {"a1", "b1", "b2", "a2", "sum"}};

@@ -1,5 +1,5 @@
-/* test_resize.c - ONNX's Resize: modes, coordinates, scales and sizes of some axes, against its definition
- * (onnx/docs/Operators.md) in float64; what is not read is named. */
+/* test_resize.c - ONNX's Resize: modes, coordinates, scales and sizes of some axes, compared with its
+ * definition (onnx/docs/Operators.md) in float64; unsupported ones are named. */
 #include "networks/graph/graph_check.h"
 #include "networks/graph/graph_resize.h"
 #include "networks/onnx/onnx.h"
@@ -22,7 +22,7 @@ typedef struct request {
     int opset, n_axes;
     int64_t axes[4];
     bool sizes;
-    float of[4]; /* scales or sizes: of the axes, or of N, C, H, W */
+    float of[4]; /* scales or sizes of the given axes, or of N, C, H, W */
     float cubic; /* 0: not said */
     int64_t outside, antialias;
 } request;
@@ -96,7 +96,7 @@ static double keys(double a, double d) {
     return d < 2 ? a * pow(d, 3) - 5 * a * d * d + 8 * a * d - 4 * a : 0;
 }
 
-/* What input pixel i counts for output pixel o. */
+/* Weight of input pixel i in output pixel o. */
 static double weight(const request *q, side s, int o, int i) {
     const double at = coordinate(q, s, o), a = q->cubic != 0 ? (double)q->cubic : -0.75;
     double sum = 0, all = 0;
@@ -188,7 +188,7 @@ static void what_is_not_read_is_named(void **state) {
     }
 }
 
-/* At another image size a scale makes the whole part of its product, sizes stay in proportion. */
+/* At another image size, a scale gives the integer part of its product, and sizes stay in proportion. */
 static void a_scale_is_one_at_any_image_size(void **state) {
     const request q = {.mode = "linear", .of = {1, 1, 1.3f, 0.7f}};
     hp_arena *a = hp_arena_new();

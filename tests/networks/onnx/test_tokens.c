@@ -1,5 +1,5 @@
-/* test_tokens.c - transformers from ONNX: however an exporter spells one, it is the built-in network, layer by layer and
- * number by number; and what is no transformer is refused at its node. */
+/* test_tokens.c - transformers from ONNX: any exporter's spelling gives the built-in network, layer by layer
+ * and number by number; anything else is rejected at its node. */
 #include "networks/graph/graph_check.h"
 #include "networks/graph/fuse.h"
 #include "networks/graph/graph_json.h"
@@ -22,7 +22,7 @@ enum { SPELLINGS = 64 * SPLITS };
 static const struct net {
     const char *name;
     int h, w;
-    unsigned spellings; /* more make no difference to it */
+    unsigned spellings; /* further spellings make no difference to it */
 } nets[] = {
     {"vit:2,8,2,4", 8, 12, SPELLINGS}, {"gpt:2,12,3,5,11", 5, 1, SPELLINGS *MASKS}, {"windows", 16, 24, 64}};
 
@@ -115,7 +115,7 @@ static void the_operator_of_opset_23_is_the_same(void **state) {
                                                         .fused = bits / 9 ? FUSED_HEADS : FUSED_FLAT});
 }
 
-/* The database's model, which has no weights. */
+/* The model in the database, without weights. */
 static void a_database_holds_transformers(void **state) {
     (void)state;
     for (size_t n = 0; n < sizeof nets / sizeof nets[0]; n++)

@@ -1,5 +1,5 @@
-/* test_code_faults.c - programs with compressed messages and one seeded fault: sums over codes of gradients are legal as
- * the lowering makes them, and no other way. */
+/* test_code_faults.c - programs with compressed messages and one seeded fault: sums over codes of gradients
+ * are legal exactly as the lowering makes them. */
 #include "plan/check/check.h"
 #include "plan/codec/codecs.h"
 #include "plan/lower/lower.h"
@@ -66,7 +66,7 @@ static bool copies(const victim *v, const hp_task *t) {
     return t->op == HP_TASK_COPY || t->op == HP_TASK_ACCUM;
 }
 
-/* Another task of the kind with another operand `i`. */
+/* Another task of the same kind with a different operand `i`. */
 static const hp_task *another(const victim *v, task_filter *wanted, const hp_task *than, int i) {
     for (const hp_task *t = v->r->task; than && t < v->r->task + v->r->n_task; t++)
         if (wanted(v, t) && *operand(v, t, i) != *operand(v, than, i)) return t;
@@ -145,7 +145,7 @@ static bool swapped_codes(victim *v) {
 static bool swapped_residuals(victim *v) {
     const hp_task *a = pick_task(v, keeps_residual), *b = a ? another(v, keeps_residual, a, 2) : NULL;
     if (!a || !b) return false;
-    *operand(v, a, 2) = *operand(v, b, 2); /* two codes lose into one */
+    *operand(v, a, 2) = *operand(v, b, 2); /* two codes share a residual */
     return true;
 }
 
@@ -200,7 +200,7 @@ static bool other_rank(victim *v) {
     return t != NULL;
 }
 
-/* P where Q belongs, or another bucket's. */
+/* P in place of Q, or another bucket's. */
 static bool other_factors(victim *v) {
     const hp_task *t = pick_task(v, reads_factors);
     if (!t) return false;

@@ -1,5 +1,5 @@
-/* test_collective_faults.c - programs of collectives with one seeded fault. What one member calls in another way than the
- * others is refused, and both are named; what no member could call is refused where it stands. */
+/* test_collective_faults.c - programs of collectives with one seeded fault. If one member's call differs from
+ * the others', the error names both; a call that is impossible for any member is rejected in place. */
 #include "plan/check/check.h"
 #include "tests/support/plan/collective_program.h"
 #include "tests/support/plan/law_cases.h"
@@ -15,12 +15,12 @@
 
 enum {
     PROGRAMS = 2000,
-    TIMES = 4, /* that a fault is tried in each */
-    EACH = 33, /* a fault of each kind in so many programs, at least */
+    TIMES = 4, /* attempts per fault and program */
+    EACH = 33, /* fewest programs in which each kind of fault occurs */
     ALL = 1 << HP_BACKEND_OWN | 1 << HP_BACKEND_MPI | 1 << HP_BACKEND_SHM
 };
 
-/* A program of its own, a group of several roles in it, one of these, and a call that it makes there. */
+/* A program, a group of several roles in it, one of these, and a call that it makes there. */
 typedef struct broken {
     hp_arena *arena;
     group_dice d;
@@ -29,7 +29,7 @@ typedef struct broken {
     hp_task *t;
     int role;
     const made_call *call;
-    int group; /* of the call */
+    int group; /* group of the call */
 } broken;
 
 /* --- about the call --- */
@@ -58,7 +58,7 @@ static const int64_t *parts_of(const broken *x) {
     return hp_task_data(x->p, x->t).part;
 }
 
-/* With another call than the others, in which something was changed. */
+/* Changes something in a copy of the others' call. */
 static bool call_in_another_way(const broken *x, hp_call call, const int64_t *part) {
     x->t->call = made_call_add(x->arena, x->p, call, part);
     return true;
@@ -89,7 +89,7 @@ static bool other_order(broken *x) {
     return true;
 }
 
-/* An operation that could be called so as well. */
+/* Another operation with compatible arguments. */
 static bool other_operation(broken *x) {
     const uint8_t old = x->t->op;
     const int first = group_roll(&x->d, 0, HP_COLLECTIVES - 1);
@@ -179,7 +179,7 @@ static bool other_part(broken *x) {
     return false;
 }
 
-/* Parts as large as equal ones are not equal ones. */
+/* Explicit parts of equal size are not implicit equal parts. */
 static bool no_parts(broken *x) {
     hp_call call = hp_task_call(x->p, x->t);
     if (!call.n || (x->t->op == HP_TASK_ALL_TO_ALL && x->t->count % size_of(x)) || has_source(x->t))
@@ -199,7 +199,7 @@ static bool other_flags(broken *x) {
     return true;
 }
 
-/* A sum of gradients is not one of other data. */
+/* A sum of gradients is not a sum of other data. */
 static bool other_data(broken *x) {
     int32_t *buffer = &x->r->operand[x->t->operand];
     const int64_t room = room_of(x->r, HP_BUF_GRADS) - x->t->offset - x->t->count;
@@ -325,7 +325,7 @@ static bool source_of_another_type(broken *x) {
     return false;
 }
 
-/* Of what it contributes, an element is missing. */
+/* The source lacks one element of the contribution. */
 static bool little_source(broken *x) {
     if (!has_source(x->t) || x->t->count == 0 || info_of(x)->begins != HP_BLOCKS_ALL) return false;
     x->r->buffer[x->r->operand[x->t->operand + 1]].bytes =
@@ -333,7 +333,7 @@ static bool little_source(broken *x) {
     return true;
 }
 
-/* The same where members contribute parts: of the largest of its replicas'. */
+/* The same if members contribute parts: sized for the largest of its replicas' parts. */
 static bool little_part_of_source(broken *x) {
     const int64_t *part = parts_of(x);
     const bool own = info_of(x)->begins == HP_BLOCKS_OWN, each = info_of(x)->begins == HP_BLOCKS_EACH;
@@ -404,15 +404,15 @@ static bool names_rank(const char *text, int role) {
     return false;
 }
 
-/* Another than `but`; -1: any. */
+/* Does the text name a rank other than `but`? -1: any. */
 static bool names_another(const broken *x, const char *text, int but) {
     for (int r = 0; r < x->p->n_role; r++)
         if (r != but && names_rank(text, r)) return true;
     return false;
 }
 
-/* The error begins with one of the codes, and names the ranks; where none could call so, a rank, or the call that tasks
- * share. */
+/* The error begins with one of the codes and names the ranks. If no rank could make the call, it names one
+ * rank, or the call that tasks share. */
 static void expect_refused(const broken *x, const hp_graph *g, const collective_fault *f, bool between,
                            uint64_t seed) {
     hp_error err = {HP_OK, ""};
@@ -426,7 +426,7 @@ static void expect_refused(const broken *x, const hp_graph *g, const collective_
         fail_msg("%s, rank %d, seed %llu: %s", f->name, x->role, (unsigned long long)seed, err.text);
 }
 
-/* A call of a group of several roles, and one of these; false: there is none. */
+/* Picks a call of a group of several roles, and one of these; false if there is none. */
 static bool pick_call(broken *x, const collective_program *made) {
     const int first = group_roll(&x->d, 0, made->n_call - 1);
     for (int i = 0; i < made->n_call; i++) {

@@ -1,5 +1,5 @@
 /* test_deployed_faults.c - programs of deployed networks with one seeded fault: every kind, over random
- * networks, precisions, tiles, stages and strips, is caught by code and rank; any damage is survived. */
+ * networks, precisions, tiles, stages and strips, is caught with code and rank; any damage is survived. */
 #include "plan/check/check.h"
 #include "tests/support/plan/damage.h"
 #include "tests/support/plan/random_deployed.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* A random network, deployed, and a program of it that is proved. */
+/* A random deployed network, with a proved program. */
 static hp_program *draw_program(victim *v, uint64_t seed) {
     hp_error err = {HP_OK, ""};
     hp_program *p = NULL;
@@ -67,7 +67,7 @@ static void seeded_faults_are_all_caught(void **state) {
         if (caught[f] < 3) fail_msg("only %d faults of kind %s", caught[f], deployed_faults[f].name);
 }
 
-/* Under the sanitizers: the checker touches nothing that it may not. */
+/* With sanitizers: the checker never accesses memory out of bounds. */
 static void damage_of_any_kind_is_survived(void **state) {
     (void)state;
     int refused = 0;

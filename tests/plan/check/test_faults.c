@@ -1,6 +1,5 @@
-/* test_faults.c - programs with one seeded fault: every kind, in tiled, mirrored, replicated and
- * plain pipelines, is caught by code and rank; damage of any kind never makes the checker look out of bounds.
- */
+/* test_faults.c - programs with one seeded fault: every kind, in tiled, mirrored, replicated and plain
+ * pipelines, is caught with code and rank; no damage makes the checker read out of bounds. */
 #include "plan/check/check_inside.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/law_cases.h"
@@ -58,7 +57,7 @@ static void expect_caught(const victim *v, const char *fault, const char *strate
         fail_msg("no code or place: %s", err.text);
 }
 
-/* Each that a program can have, so often. */
+/* Seeds each fault that the program can have, this many times. */
 static void seed_faults(const hp_graph *g, const char *strategy, int number, int times, int caught[FAULTS]) {
     hp_arena *arena = hp_arena_new();
     hp_error err = {HP_OK, ""};
@@ -101,7 +100,7 @@ static void seeded_faults_are_all_caught(void **state) {
     hp_arena_free(arena);
 }
 
-/* Every dependency but those between a task and what it reads is gone: memory is taken over too early. */
+/* Removes every dependency except those between a task and what it reads: memory is reused too early. */
 static void unsafe_reuse_of_memory_is_caught(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -119,7 +118,7 @@ static void unsafe_reuse_of_memory_is_caught(void **state) {
     hp_arena_free(arena);
 }
 
-/* What NCCL does otherwise than plan/collectives defines; the same by MPI is no fault. */
+/* What NCCL does differently from plan/collectives' definition; the same by MPI is not a fault. */
 static hp_status maximum_by(const char *strategy, hp_error *err) {
     hp_arena *arena = hp_arena_new();
     hp_graph *g = NULL;
@@ -151,7 +150,7 @@ static void what_a_library_lacks_is_refused(void **state) {
 
 /* --- damage of any kind --- */
 
-/* Whatever stands in a file, the checker answers; under the sanitizers, without touching what it may not. */
+/* The checker handles any file content; with sanitizers, without accessing memory out of bounds. */
 static void damage_of_any_kind_is_survived(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -1,5 +1,6 @@
-/* test_sync_faults.c - programs of parameter servers and of local SGD: what servers send, and one seeded fault in each: an
- * update where the sum is not, parameters from elsewhere, too early or never; averages that are none. */
+/* test_sync_faults.c - programs of parameter servers and of local SGD: the servers' traffic, and one seeded
+ * fault in each: an update where the sum is not, parameters from elsewhere, too early or never, and incorrect
+ * averages. */
 #include "plan/check/check.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/seed_faults.h"
@@ -37,7 +38,7 @@ static hp_program *draw(hp_arena *arena, dice *d, hp_sync sync, hp_graph **g, hp
 
 /* --- volume --- */
 
-/* Elements that a member hands to sends, or gets, in a task. */
+/* Number of elements that a member sends, or receives, in a task. */
 static int64_t moved(const hp_program *p, const hp_role *r, const hp_task *t, int member, bool received) {
     const hp_collective_case c = hp_task_case(p, r, t);
     const hp_collective_data data = hp_task_data(p, t);
@@ -51,15 +52,15 @@ static int64_t moved(const hp_program *p, const hp_role *r, const hp_task *t, in
     return n;
 }
 
-/* Of a bucket of m elements among n ranks: every rank but the server sends m and gets m, the server gets and sends
- * (n-1) m. The servers take turns. */
+/* A bucket of m elements among n ranks: every rank except the server sends m and receives m; the server
+ * receives and sends (n-1) m. Servers take turns. */
 static void expect_volume(const hp_strategy *s, const hp_program *p, int role) {
     const hp_role *r = &p->role[role];
     int *turn = calloc((size_t)p->n_group, sizeof *turn);
     for (int i = 0; i < r->n_task; i++) {
         const hp_task *t = &r->task[i];
         if (t->op != HP_TASK_REDUCE && t->op != HP_TASK_BROADCAST) continue;
-        int first = 0; /* of the groups with these members */
+        int first = 0; /* first of the groups with these members */
         while (!hp_group_equal(p, first, r->queue[t->queue].peer) || first == 0) first++;
         const int n = hp_group_size(p, first), server = hp_task_call(p, t).root;
         if (t->op == HP_TASK_REDUCE) assert_int_equal(server, hp_sync_server(s, n, turn[first]++));
@@ -103,7 +104,7 @@ static bool is_served(const victim *v, const hp_task *t) {
     return t->op == HP_TASK_UPDATE && t->call;
 }
 
-/* The same task of all members that make it: they agree with each other. */
+/* Changes the same task on all members, so that they agree with each other. */
 static void of_all(victim *v, const hp_task *like, void (*change)(victim *v, hp_role *r, hp_task *t)) {
     const int group = v->r->queue[like->queue].peer;
     int nth = 0;
@@ -178,14 +179,14 @@ static bool updated_elsewhere(victim *v) {
     return false;
 }
 
-/* The rank that it says serves the bucket is counted among other members. */
+/* The rank named as the bucket's server is counted among other members. */
 static bool of_another_bucket(victim *v) {
     hp_task *t = pick_task(v, is_served);
     if (t) t->tag = 1 << 20;
     return t != NULL;
 }
 
-/* One that waits for the update no more. */
+/* The send no longer waits for the update. */
 static bool sent_too_early(victim *v) {
     const hp_task *t = pick_task(v, is_broadcast);
     if (!t) return false;
@@ -246,7 +247,7 @@ static bool averaged_too_early(victim *v) {
     return true;
 }
 
-/* The program says that there is nothing to average. */
+/* The program claims that there is nothing to average. */
 static bool replicas_alike(victim *v) {
     v->p->local = 0;
     return pick_task(v, is_average) != NULL;

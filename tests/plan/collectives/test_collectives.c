@@ -1,5 +1,5 @@
-/* test_collectives.c - the prover: what every algorithm's blocks hold is followed through every step, and an algorithm
- * with any one message damaged is refused. */
+/* test_collectives.c - the prover: follows the blocks of every algorithm through every step, and rejects an
+ * algorithm with any one damaged message. */
 #include "plan/collectives/collective.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -19,10 +19,10 @@ enum { MOST = 64, FIRST = HP_ALGORITHM_LIBRARY + 1, LANES = 3 };
 
 typedef enum damage {
     SOUND,
-    LOST,      /* neither is the message sent nor waited for */
-    UNHEARD,   /* it is sent, nobody waits for it */
-    DISPLACED, /* it takes the blocks after those that it should */
-    MISTAKEN,  /* what arrives replaces what should be added to, or the other way round */
+    LOST,      /* the message is neither sent nor expected */
+    UNHEARD,   /* the message is sent, but not expected */
+    DISPLACED, /* it carries the blocks after the right ones */
+    MISTAKEN,  /* arriving data replaces what it should be added to, or the other way round */
     REPEATED,  /* all messages of its step are sent twice */
     DAMAGES
 } damage;
@@ -32,7 +32,7 @@ typedef struct subject {
     hp_collective_case c;
     int32_t blocks, lane;
     damage how;
-    int32_t from, step; /* of the damaged message: its sender, its step */
+    int32_t from, step; /* sender and step of the damaged message */
 } subject;
 
 static int32_t steps_of(const subject *s) {
@@ -56,13 +56,13 @@ static hp_block_step step_of(const subject *s, int32_t member, int32_t step) {
 /* --- what a member's blocks hold --- */
 
 typedef struct held {
-    int16_t of; /* the block whose data it is, of an all-to-all the member that it goes to; -1: nothing */
-    uint8_t times[MOST]; /* each member's contribution, so often */
+    int16_t of;          /* the block that it belongs to; in an all-to-all, the receiving member; -1: none */
+    uint8_t times[MOST]; /* count of each member's contribution */
 } held;
 
 typedef struct state {
     held at[MOST][2 * MOST];      /* member, block */
-    held message[MOST][2 * MOST]; /* sender, blocks in their order */
+    held message[MOST][2 * MOST]; /* blocks in the order of the sender */
     int32_t n_message[MOST];
     char why[160];
 } state;
@@ -109,7 +109,7 @@ static void begin(const subject *s, state *now) {
         }
 }
 
-/* Blocks of a range, in order, as collective.h says; -1: there is none of such a number. */
+/* Lists the blocks of a range, in order, as collective.h defines; -1: the range is invalid. */
 static int32_t list_blocks(const subject *s, const hp_block_range *r, int32_t block[2 * MOST]) {
     const bool exchange = s->c.what == HP_COLLECTIVE_ALL_TO_ALL;
     const int32_t around = exchange ? s->c.size : s->blocks,
@@ -170,7 +170,7 @@ static bool receive(const subject *s, int32_t step, int32_t m, state *now) {
     return true;
 }
 
-/* Each contribution once; of a barrier, at least. */
+/* Each contribution must occur once; in a barrier, at least once. */
 static bool check_end(const subject *s, int32_t m, int32_t b, state *now) {
     const bool exchange = s->c.what == HP_COLLECTIVE_ALL_TO_ALL;
     const held *h = &now->at[m][b];
@@ -217,7 +217,7 @@ static void judge_roots(hp_algorithm a, hp_collective_case c, judge *j, state *n
     }
 }
 
-/* Nodes matter to some: these do not fit all members on one. */
+/* Nodes matter to some algorithms, which do not accept all members on one node. */
 static void judge_all(int32_t size, judge *j, state *now) {
     for (int a = FIRST; a < HP_ALGORITHMS; a++)
         for (int what = 0; what < HP_COLLECTIVES; what++) {
@@ -252,8 +252,8 @@ static void every_member_ends_with_each_contribution_once(void **unused) {
 
 /* --- the prover fails what is wrong --- */
 
-/* Damage that does none is left out: a shift by one of a single block, what is received once more in its place, and of a
- * barrier, in which contributions may come on several ways. */
+/* Skips harmless damage: shifting a range of a single block, receiving something again in its own place, and
+ * in barriers, whose contributions may arrive on several routes. */
 static bool harmless(const subject *s, const hp_block_step *to) {
     if (s->c.what == HP_COLLECTIVE_BARRIER) return s->how != UNHEARD;
     if (s->how == DISPLACED) return s->blocks == 1;
@@ -286,7 +286,7 @@ static void no_single_damaged_message_goes_unseen(void **unused) {
     test_free(now);
 }
 
-/* A barrier that ends before every member has heard of every other one. */
+/* A barrier that ends before every member has heard of all others. */
 static int32_t one_step_less(const hp_collective_case *c) {
     return hp_algorithms[HP_ALGORITHM_BRUCK]->steps(c) - 1;
 }
@@ -315,7 +315,7 @@ static void names_find_what_they_name(void **unused) {
     assert_int_equal(hp_algorithm_find("no such"), -1);
 }
 
-/* As nccl-tests says how it finds bus bandwidth. */
+/* Follows nccl-tests' definition of bus bandwidth. */
 static void bus_factors_are_those_of_nccl_tests(void **unused) {
     (void)unused;
     static const double times[HP_COLLECTIVES] = {

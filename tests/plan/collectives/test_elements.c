@@ -1,4 +1,4 @@
-/* test_elements.c - plans played on numbers: what members end with is what direct sums and copies give. */
+/* test_elements.c - plays plans with numbers: members end with the result of direct sums and copies. */
 #include "plan/collectives/collective.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -23,11 +23,11 @@ typedef struct game {
     hp_algorithm algorithm;
     hp_collective_case c;
     hp_collective_data data;
-    int64_t elems; /* of each member's data, at most */
+    int64_t elems; /* most elements of any member's data */
     member m[MOST];
 } game;
 
-/* What member m contributes: thirds, whose sums round differently in different orders. */
+/* Member m's contribution: thirds, whose sums round differently in different orders. */
 static float value(int32_t m, int64_t i) {
     return (float)((m * 131 + i * 17) % 1000) / 3.0f;
 }
@@ -94,7 +94,7 @@ static void receive(const game *g, member *m, int32_t lane, const hp_block_step 
     assert_int_equal(n, hp_collective_elems(&m->plan, lane, &s->recv));
 }
 
-/* Returns the elements that members sent to others. */
+/* Plays the plan; returns the number of elements sent to other members. */
 static int64_t play(game *g) {
     int64_t sent = 0;
     for (int32_t lane = 0; lane < g->m[0].plan.lanes; lane++)
@@ -192,7 +192,7 @@ static void set_up(game *g) {
     for (int32_t m = 1; m < g->c.size; m++) assert_int_equal(g->m[m].plan.lanes, g->m[0].plan.lanes);
 }
 
-/* Each byte is sent once where an algorithm moves as few as there can be. */
+/* Is each byte sent once, as in algorithms with minimal traffic? */
 static bool sparing(const game *g) {
     switch (g->algorithm) {
     case HP_ALGORITHM_RING:
@@ -226,7 +226,7 @@ static void play_and_check(game *g) {
         test_free(g->m[m].data), test_free(g->m[m].outgoing), test_free(g->m[m].message);
 }
 
-/* All algorithms, and of those that nodes matter to all numbers of these. */
+/* Plays all algorithms, and those that depend on nodes with all numbers of nodes. */
 static void play_all(hp_collective what, int32_t size, int64_t count, const int64_t *parts) {
     for (int a = FIRST; a < HP_ALGORITHMS; a++)
         for (int32_t g = 1; g <= size; g++) {
@@ -251,7 +251,7 @@ static void plans_of_equal_parts_do_what_they_say(void **unused) {
             for (int w = 0; w < N_WITH_DATA; w++) play_all(WITH_DATA[w], size, COUNTS[i], NULL);
 }
 
-/* More than a slice of 256 KiB in each block, and more than two of all data. */
+/* More than one slice of 256 KiB in each block, and more than two in total. */
 static void long_data_goes_in_lanes(void **unused) {
     (void)unused;
     static const int32_t SIZES[] = {1, 2, 3, 4, 6};
@@ -281,7 +281,7 @@ static void uneven_parts_keep_their_places(void **unused) {
         }
 }
 
-/* A member that has nothing, and a collective in which all have nothing. */
+/* A member with no data, and a collective in which nobody has data. */
 static void parts_may_all_be_empty(void **unused) {
     (void)unused;
     static const int64_t parts[MOST * MOST] = {0};
@@ -292,7 +292,8 @@ static void parts_may_all_be_empty(void **unused) {
 
 /* --- lanes --- */
 
-/* A lane is a slice of every block, all lanes together are all of them, and a single lane is the same at once. */
+/* A lane is a slice of every block; the lanes together cover all of them; a single lane equals all lanes at
+ * once. */
 static void lanes_share_out_every_block(void **unused) {
     (void)unused;
     static const int64_t COUNTS[] = {1, 100, 65536, 65537, 1000003, INT64_C(1) << 33};

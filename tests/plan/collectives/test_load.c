@@ -1,4 +1,5 @@
-/* test_load.c - what the simulator prices: loads are those of the steps, and those that papers give. */
+/* test_load.c - the loads that the simulator prices: they equal those of the steps, and those in the
+ * papers. */
 #include "plan/collectives/collective.h"
 #include "tests/support/plan/law_cases.h"
 
@@ -37,7 +38,7 @@ static double share_of(hp_algorithm a, const hp_collective_case *c, const hp_blo
 
 typedef struct counted {
     hp_collective_load load;
-    double sends[MOST], receives[MOST]; /* of two lanes */
+    double sends[MOST], receives[MOST]; /* counted in two lanes */
     int32_t messages_across;
 } counted;
 
@@ -117,8 +118,8 @@ static void loads_are_those_of_the_steps(void **unused) {
     check_all(check_load);
 }
 
-/* Of all: fewer bytes than collectives.def gives the busiest member, fewer than log2 p steps until all have heard of all,
- * fewer additions than p - 1 to each block, shared by p members. */
+/* Lower bounds for all: the bytes that collectives.def gives the busiest member, log2 p steps until all have
+ * heard of all, and p - 1 additions to each block, shared by p members. */
 static void check_bounds(hp_algorithm a, const hp_collective_case *c) {
     const hp_collective_load load = hp_algorithm_load(a, c);
     const int32_t p = c->size;
@@ -157,7 +158,7 @@ static void no_algorithm_idles_at_its_end(void **unused) {
 typedef struct given {
     hp_algorithm a;
     hp_collective what;
-    bool powers; /* of powers of two */
+    bool powers; /* only powers of two */
     double (*rounds)(int32_t p), (*sent)(int32_t p), (*added)(int32_t p);
 } given;
 
@@ -228,8 +229,8 @@ static void loads_on_a_node_are_those_of_the_papers(void **unused) {
         }
 }
 
-/* Sanders, Speck, Traff 2009: each member sends and receives all data once on the way down, however many there are,
- * and as an inner node of one tree alone it has at most two children in every second lane. */
+/* Sanders, Speck, Traff 2009: on the way down, each member sends and receives all data once, whatever their
+ * number. It is an inner node of only one tree, so it has at most two children in every second lane. */
 static void two_trees_send_all_data_once(void **unused) {
     (void)unused;
     for (int32_t p = 2; p <= MOST; p++) {
@@ -243,7 +244,8 @@ static void two_trees_send_all_data_once(void **unused) {
     }
 }
 
-/* With a root each, that all begin at once, no member gets two messages, or sends two, in any step. */
+/* With a different root each, all starting at once, no member receives, or sends, two messages in any
+ * step. */
 static void roots_at_once_never_want_the_same_member(void **unused) {
     (void)unused;
     for (int32_t p = 2; p <= MOST; p++)
@@ -261,8 +263,8 @@ static void roots_at_once_never_want_the_same_member(void **unused) {
         }
 }
 
-/* Of N nodes of g members: an all-reduce sends 2(N-1)/N of 1/g of the data from each member, an all-to-all one message to
- * each other node instead of one to each member of these, with as many bytes. */
+/* N nodes of g members: in an all-reduce, each member sends 2(N-1)/N of 1/g of the data. In an all-to-all, it
+ * sends one message to each other node instead of one to each member there, with as many bytes. */
 static void two_levels_spare_the_network(void **unused) {
     (void)unused;
     for (int32_t g = 2; g <= 8; g++)

@@ -1,8 +1,11 @@
-/* test_activations.c - what a layer of a transformer keeps from its forward to its backward pass, tensor by tensor, beside
- * what Korthikanti et al. count ("Reducing Activation Recomputation in Large Transformer Models", 2022): with b samples
- * of s tokens and h channels in 16 bits s b h (34 + 5 a s / h) bytes on one rank, (10 + 24/t + ...) with tensor
- * parallelism, (34/t + ...) with sequence parallelism beside it; of the 34, 11 in attention, 19 in the perceptron, 4 in
- * the norms. Attention here keeps no map of s x s, so that the term in a s / h does not arise; nor masks of dropout. */
+/* test_activations.c - what a transformer layer keeps from its forward to its backward pass, tensor by
+ * tensor, compared with Korthikanti et al. ("Reducing Activation Recomputation in Large Transformer Models",
+ * 2022).
+ *
+ * They count, for b samples of s tokens and h channels in 16 bits, s b h (34 + 5 a s / h) bytes on one rank,
+ * (10 + 24/t + ...) with tensor parallelism, and (34/t + ...) with sequence parallelism in addition. Of the
+ * 34, 11 are in attention, 19 in the perceptron, 4 in the norms. Attention here keeps no map of s x s, so the
+ * term in a s / h does not arise; nor do dropout masks. */
 #include "plan/lower/lower.h"
 #include "plan/strategy/sequence.h"
 #include "tests/support/plan/law_cases.h"
@@ -18,17 +21,17 @@
 
 /* In units of s b h bytes. */
 typedef struct kept_row {
-    const char *layer; /* what puts the tensor out */
-    int whole, split;  /* of t ranks each has whole + split / t */
-    int paper;         /* of one rank; with sequence parallelism each has 1/t of it */
+    const char *layer; /* the layer that outputs the tensor */
+    int whole, split;  /* each of t ranks has whole + split / t */
+    int paper;         /* bytes on one rank; with sequence parallelism, each has 1/t of it */
 } kept_row;
 
 static const kept_row rows[] = {
     {"layer0.add2", 0, 2, 2}, /* read by norm1 */
-    {"norm1", 2, 0, 2},       /* by queries, keys and values: gathered before them, and kept so */
+    {"norm1", 2, 0, 2},       /* gathered for queries, keys and values, and kept so */
     {"q", 0, 2, 2},           {"k", 0, 2, 2},
     {"v", 0, 2, 2},           {"attention", 0, 2, 2}, /* by the output projection */
-    {"drop1", 0, 0, 1},                               /* its mask, which follows from the seed here */
+    {"drop1", 0, 0, 1},                               /* its mask, which here follows from the seed */
     {"add1", 0, 2, 2},                                /* by norm2 */
     {"norm2", 2, 0, 2},       {"up", 0, 8, 8},
     {"act", 0, 8, 8},         {"drop2", 0, 0, 1},
@@ -47,7 +50,7 @@ static const hp_program *lowered(hp_arena *arena, const hp_graph *g, const hp_st
     return p;
 }
 
-/* The row of layer1's tensors, and of what it reads of the layer before. -1: none. */
+/* Row of a tensor of layer1, or of its input from the layer before. -1: none. */
 static int row_of(const char *layer) {
     const char *name = strncmp(layer, "layer1.", 7) == 0 ? layer + 7 : layer;
     for (int i = 0; i < ROWS; i++)
@@ -66,7 +69,8 @@ static int first_backward(const hp_role *r) {
     return t;
 }
 
-/* Maps, their parts on the way included, and what layers save besides, that are alive when the backward pass begins. */
+/* Adds maps (including their parts in transit) and saved values that are alive when the backward pass
+ * begins. */
 static void add_kept(const hp_graph *g, const hp_role *r, int64_t map[ROWS], int64_t *saved) {
     const int turn = first_backward(r);
     for (int i = HP_BUF_FIXED; i < r->n_buffer; i++) {
@@ -109,7 +113,7 @@ static drawn_case draw_case(dice *d, hp_recompute recompute) {
     return c;
 }
 
-/* `table` false: nothing but what the layer reads of the one before. */
+/* `table` false: nothing except the layer's input. */
 static void check_roles(const drawn_case *c, bool table, uint64_t seed) {
     hp_arena *arena = hp_arena_new();
     const hp_graph *g = made(arena, &c->net, &c->s);
@@ -124,7 +128,7 @@ static void check_roles(const drawn_case *c, bool table, uint64_t seed) {
                 fail_msg("seed %llu, tp=%d: %s keeps %lld bytes, not %lld", (unsigned long long)seed, c->s.tp,
                          rows[k].layer, (long long)map[k], (long long)want);
         }
-        /* of each query and head the logarithm of its sum, in float32; norms compute their statistics again */
+        /* the logarithm of the sum per query and head, in float32; norms recompute their statistics */
         assert_int_equal(saved, table ? 4 * bs * c->net.heads / c->s.tp : 0);
     }
     hp_arena_free(arena);
@@ -139,7 +143,7 @@ static void a_layer_keeps_what_the_table_says(void **state) {
     }
 }
 
-/* Each unit is a layer: 2 s b h / t, where the paper has 2 s b h. */
+/* Each unit is a layer: 2 s b h / t, compared with 2 s b h in the paper. */
 static void recomputation_keeps_the_input_of_a_layer(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(60); seed++) {

@@ -1,5 +1,5 @@
-/* test_compress.c - what compress= changes of a program: the bytes of its messages, as their formulas say, and nothing of
- * who sends what to whom. */
+/* test_compress.c - what compress= changes in a program: the bytes of its messages, by their formulas, but
+ * not who sends what to whom. */
 #include "plan/check/check.h"
 #include "plan/codec/codecs.h"
 #include "networks/graph/deploy.h"
@@ -31,7 +31,7 @@ static const hp_program *lower(hp_arena *arena, const hp_graph *g, const hp_stra
     return p;
 }
 
-/* The next task that moves something between ranks. */
+/* The next task that moves data between ranks. */
 static const hp_task *next_move(const hp_role *r, int *at, hp_queue_kind kind) {
     while (*at < r->n_task && hp_task_infos[r->task[*at].op].queue != kind) ++*at;
     return *at < r->n_task ? &r->task[(*at)++] : NULL;
@@ -64,7 +64,8 @@ static void same_messages(const hp_role *plain, const hp_role *code, const hp_st
     }
 }
 
-/* Elements of the factors of gradients [from, from + count): those of a matrix where they are fewer than it has. */
+/* Elements of the factors for gradients [from, from + count): those of a matrix, if there are fewer than its
+ * elements. */
 static void factored(const hp_graph *g, const hp_role *r, int64_t from, int64_t count, int rank, int64_t *p,
                      int64_t *q) {
     *p = *q = 0;
@@ -79,7 +80,7 @@ static void factored(const hp_graph *g, const hp_role *r, int64_t from, int64_t 
     }
 }
 
-/* Of a factored bucket: the sum of its P, and the next of its Q. */
+/* A factored bucket has the sum of its P, and next that of its Q. */
 static void same_factors(const hp_role *code, const hp_task *first, int *at, int64_t p, int64_t q) {
     const hp_task *second = next_move(code, at, HP_QUEUE_COLL);
     assert_int_equal(first->op, HP_TASK_ALLREDUCE);
@@ -89,7 +90,7 @@ static void same_factors(const hp_role *code, const hp_task *first, int *at, int
     assert_int_equal(bytes_of(second), 4 * q);
 }
 
-/* Of gradients; returns the residuals' bytes. */
+/* Compares sums of gradients; returns the residuals' bytes. */
 static int64_t same_sums(const hp_graph *g, const hp_program *p, const hp_role *plain, const hp_role *code,
                          const hp_strategy *s) {
     const hp_codec c = (hp_codec)s->compress[HP_TRAFFIC_ALLREDUCE];

@@ -1,5 +1,5 @@
-/* test_exchanges.c - the sends of one exchange wait for each other in nothing: a tensor that several ranks read whole is sent
- * to each as it is, and what is cut out of one lies in memory of its own until the last is sent. */
+/* test_exchanges.c - the sends of one exchange do not wait for each other: a tensor that several ranks read
+ * whole is sent to each directly, and cut-out parts have separate memory until the last send. */
 #include "plan/lower/lower.h"
 #include "plan/strategy/sequence.h"
 #include "tests/support/plan/law_cases.h"
@@ -45,7 +45,7 @@ static bool same_exchange(const hp_role *r, int a, int b) {
            r->queue[r->task[a].queue].channel == r->queue[r->task[b].queue].channel;
 }
 
-/* Does `task` wait for `before`, straight or through others? */
+/* Does `task` wait for `before`, directly or through others? */
 static bool depends(const hp_role *r, int task, int before) {
     if (task <= before) return false;
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) {
@@ -55,7 +55,7 @@ static bool depends(const hp_role *r, int task, int before) {
     return false;
 }
 
-/* The copy that made what a send sends; -1: it sends a tensor as it is. */
+/* The copy that made what a send sends; -1: it sends a tensor directly. */
 static int maker(const hp_role *r, int send) {
     const int32_t buffer = r->operand[r->task[send].operand];
     for (int t = send - 1; t >= 0; t--)
@@ -65,7 +65,7 @@ static int maker(const hp_role *r, int send) {
 
 static int check_role(const hp_role *r, uint64_t seed) {
     int several = 0;
-    for (int first = 0, n; first < r->n_task; first += n) { /* sends of one exchange follow each other */
+    for (int first = 0, n; first < r->n_task; first += n) { /* sends of one exchange are adjacent */
         for (n = 1; sends_within(r, first) && first + n < r->n_task && sends_within(r, first + n) &&
                     same_exchange(r, first, first + n);)
             n++;

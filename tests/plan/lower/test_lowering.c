@@ -1,6 +1,6 @@
-/* test_lowering.c - what lowered programs move: run on integers, every layer reads its tensor and every
- * gradient comes back by the adjoint of that map; no tasks wait for each other in a circle; sizes do not depend on replicas;
- * every weight has one home. (Which boxes go where: test_exchange.c.) */
+/* test_lowering.c - what lowered programs move: run on integers, every layer reads its tensor, and every
+ * gradient returns by the adjoint of that map. No tasks wait for each other in a cycle; sizes do not depend
+ * on replicas; every weight has one home. (Which boxes go where: test_exchange.c.) */
 #include "plan/check/check.h"
 #include "tests/support/plan/brute_tiles.h"
 #include "tests/support/plan/integer_ranks.h"
@@ -56,7 +56,7 @@ static void check_adjoint(hp_arena *arena, const integer_ranks *r, const char *w
     }
 }
 
-/* What layers read is the tensor, however it came; and gradients come back by the adjoint, also of what
+/* Layers read the right tensor, whatever its route. Gradients return by the adjoint, including those that
  * several ranks compute, each its own. */
 static void runs_on_integers(const hp_graph *g, const hp_strategy *s, hp_mode mode, int64_t batch,
                              const char *of) {
@@ -89,8 +89,8 @@ static void any_strategy_moves_what_layers_read_and_its_adjoint(void **state) {
     }
 }
 
-/* Halo exchange, other grids in the next stage, the seam to slices on ranks of their own or the same ranks, channels
- * gathered. */
+/* Halo exchange, other grids in the next stage, the seam to slices on separate ranks or on the same ones,
+ * gathered channels. */
 static void layouts_of_real_networks_move_what_layers_read(void **state) {
     (void)state;
     static const struct {
@@ -187,8 +187,8 @@ static bool same_size(const hp_role *a, const hp_role *b, bool parts) {
     return same;
 }
 
-/* Ranks that do the same share a list: 1000 replicas take no more tasks or buffers than two, nor bytes, unless each
- * keeps a part of what they share (ZeRO). */
+/* Ranks that do the same share a list: 1000 replicas need as many tasks, buffers and bytes as two, unless
+ * each keeps a part of what they share (ZeRO). */
 static void programs_do_not_grow_with_replicas(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(60); seed++) {

@@ -1,6 +1,6 @@
 /* test_program.c - lowered programs: proved for random networks and strategies along every axis; each
- * parameter has one home and one update; naive orders of messages and collectives deadlock and the checker
- * says between whom. (Seeded faults: tests/plan/check/test_faults.c.) */
+ * parameter has one home and one update; naive orders of messages and collectives deadlock, and the checker
+ * names the ranks. (Seeded faults: tests/plan/check/test_faults.c.) */
 #include "plan/check/check.h"
 #include "tests/support/plan/built/blocking.h"
 #include "tests/support/plan/random_net.h"
@@ -65,7 +65,7 @@ static void every_legal_strategy_is_proved(void **state) {
     }
 }
 
-/* Layouts of real networks, sizes that divide by nothing among them. */
+/* Layouts of real networks, including sizes with no common divisors. */
 static void layouts_of_real_networks_are_proved(void **state) {
     (void)state;
     static const char *const strategies[] = {"sp=2x2",
@@ -124,8 +124,8 @@ static int64_t home_elems(const hp_program *p, int param) {
     return n;
 }
 
-/* Every trained element is saved by exactly one rank, applied once on each rank that holds it, or on one of them (ZeRO),
- * and summed once where others hold it too. */
+/* Every trained element is saved by exactly one rank; applied once on each rank that holds it, or on one of
+ * them (ZeRO); and summed once if others hold it too. */
 static void every_parameter_has_one_home_and_one_update(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_some(120); seed++) {
@@ -193,7 +193,7 @@ static void naive_1f1b_with_synchronous_sends_deadlocks(void **state) {
     hp_arena_free(arena);
 }
 
-/* Two neighbours that both wait for the other's strip before they send theirs. */
+/* Two neighbours wait for each other's strip before sending their own. */
 static void a_halo_exchange_by_blocking_calls_deadlocks(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -206,8 +206,8 @@ static void a_halo_exchange_by_blocking_calls_deadlocks(void **state) {
     hp_arena_free(arena);
 }
 
-/* A program of two ranks that call collectives of groups 0 and 1, each after the one before: order[rank]
- * says which first. */
+/* A program of two ranks that call collectives of groups 0 and 1, one after the other; order[rank] says which
+ * first. */
 static hp_program *two_collectives(hp_arena *arena, const int order[2]) {
     static hp_queue queue[] = {{HP_QUEUE_COMPUTE, -1, 0}, {HP_QUEUE_COLL, 0, 0}, {HP_QUEUE_COLL, 1, 0}};
     static hp_group group[] = {{0, 2, 1, 0}, {0, 2, 0, 0}};

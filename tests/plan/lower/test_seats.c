@@ -1,4 +1,5 @@
-/* test_seats.c - where a strategy's place puts its tiles, against the grid's geometry; that it moves no other bytes. */
+/* test_seats.c - where a strategy's `place` puts its tiles, compared with the grid's geometry; it does not
+ * change the traffic. */
 #include "plan/lower/lower.h"
 #include "plan/lower/lower_placement.h"
 
@@ -38,7 +39,7 @@ static const hp_program *lowered(hp_arena *arena, const hp_machine *m, const cha
     return p;
 }
 
-/* `node`: of each rank. */
+/* `node`: per rank. */
 static moved count(const hp_program *p, const int32_t *node) {
     moved n = {0, 0};
     for (int rank = 0; rank < hp_program_ranks(p); rank++) {
@@ -87,7 +88,8 @@ static void a_grid_lies_on_nodes_as_rows_squares_columns(void **state) {
     assert_true(n[0].across > 0);
 }
 
-/* Two replicas of four tiles and a rank after them: the tiles of each share a node, the others come after. */
+/* Two replicas of four tiles and one more rank: each replica's tiles share a node, and the other ranks
+ * follow. */
 static void tiles_of_a_stage_share_a_node(void **state) {
     (void)state;
     const hp_machine m = nodes_of(3, 4);
@@ -116,7 +118,7 @@ static void a_written_placement_is_the_one_that_runs(void **state) {
     hp_arena_free(arena);
 }
 
-/* Nothing is stored of what places would have anyway. */
+/* Nothing is stored for places that are the default. */
 static void block_and_one_node_need_no_seats(void **state) {
     (void)state;
     static const char *const text[] = {"sp=4x4", "sp=4x4,place=block", "dp=4,place=0:1:2:3",

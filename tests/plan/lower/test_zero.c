@@ -1,5 +1,5 @@
-/* test_zero.c - what each stage of ZeRO keeps and moves (Rajbhandari et al., SC 2020, sections 5 and 7): in closed form,
- * over random networks, replicas, micro-batches and buckets. */
+/* test_zero.c - what each stage of ZeRO keeps and moves (Rajbhandari et al., SC 2020, sections 5 and 7): in
+ * closed form, over random networks, replicas, micro-batches and buckets. */
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"
 #include "tests/support/plan/law_cases.h"
@@ -39,8 +39,8 @@ static int64_t moved(const hp_role *r, hp_task_op op) {
     return n;
 }
 
-/* Of the forward pass all buckets; backward those that a gradient passes through, or that batch norm reads: all but the
- * buckets of layers that read the image alone. */
+/* The forward pass gathers all buckets. The backward pass gathers those that a gradient passes through or
+ * batch norm reads: all except buckets of layers that read only the image. */
 static void check_moves(const made *m, const hp_strategy *s) {
     const hp_role *r = &m->p->role[0];
     const int64_t all = r->trained_elems, passes = s->micro, shared = s->dp > 1;
@@ -57,7 +57,7 @@ static void check_moves(const made *m, const hp_strategy *s) {
     assert_true(gathered == 2 * passes * shared * all || gathered == passes * shared * (2 * all - last));
 }
 
-/* Psi elements with their padding: the state of each kind is whole, or one part of dp. */
+/* Psi elements with their padding: each kind of state is whole, or one part of dp. */
 static void check_kept(const made *m, const hp_strategy *s) {
     const hp_role *r = &m->p->role[0];
     const int64_t all = 4 * r->trained_elems, part = all / s->dp;
@@ -106,7 +106,8 @@ static void recomputation_gathers_again(void **state) {
         const int64_t one = moved(&plain.p->role[0], HP_TASK_ALL_GATHER),
                       more = moved(&full.p->role[0], HP_TASK_ALL_GATHER),
                       all = plain.p->role[0].trained_elems;
-        assert_true(more > one || plain.p->role[0].n_bucket < 2); /* what it ends with, it begins with */
+        assert_true(more > one || plain.p->role[0].n_bucket < 2); /* the end of one is the beginning of the
+                                                                   * next */
         assert_true(more <= one + all);
         hp_arena_free(plain.arena);
         hp_arena_free(full.arena);

@@ -1,5 +1,5 @@
-/* test_gpu.c - programs for a GPU: the plan holds the weights as the GPU reads them, once for both
- * directions, and scratch for every task; the checker refuses a program planned for another device. */
+/* test_gpu.c - programs for a GPU: the plan holds the weights in the GPU's layout, once for both directions,
+ * and scratch for every task; the checker rejects a program planned for another device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static hp_graph *build(hp_arena *a, const char *net) {
     return g;
 }
 
-/* NULL: not legal for this network. */
+/* NULL: illegal for this network. */
 static hp_program *lowered(hp_arena *a, const hp_graph *g, const char *text, hp_mode mode,
                            hp_device_kind device) {
     hp_strategy s;
@@ -47,7 +47,7 @@ static void assert_checks(const hp_program *p, const hp_graph *g, const char *ne
     if (hp_program_check(p, g, &err) != HP_OK) fail_msg("%s %s: %s", net, text, err.text);
 }
 
-/* All that multiplies has its weights packed, and the backward pass reads the same bytes. */
+/* Every product has packed weights, and the backward pass reads the same bytes. */
 static void assert_packs(const hp_program *p, const hp_graph *g) {
     for (int i = 0; i < p->n_role; i++) {
         const hp_role *r = &p->role[i];
@@ -99,7 +99,7 @@ static void deployed_programs_for_a_gpu_are_proved(void **state) {
         }
 }
 
-/* A program whose packs and scratch are those of the CPU is not one for a GPU, and the other way round. */
+/* A program with a CPU's packs and scratch is not valid for a GPU, nor the other way round. */
 static void programs_of_another_device_are_refused(void **state) {
     (void)state;
     static const hp_device_kind devices[] = {HP_DEVICE_CPU, HP_DEVICE_CUDA};

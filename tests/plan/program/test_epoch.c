@@ -1,4 +1,4 @@
-/* test_epoch.c - speed-up, epochs, energy and cost by hand; operations of published networks. */
+/* test_epoch.c - speed-up, epochs, energy and cost, computed by hand; operations of published networks. */
 #include "networks/nets/nets.h"
 #include "plan/program/epoch.h"
 
@@ -23,7 +23,8 @@ static void efficiency_is_the_share_of_the_ideal(void **state) {
     assert_true(isnan(hp_speedup(1, 0)));
 }
 
-/* 10,000 samples in batches of 96 are 104 whole ones and a part; half a second each; 8 devices of 300 W at 2.50 an hour. */
+/* 10,000 samples in batches of 96 are 104 whole batches and a partial one; half a second each; 8 devices of
+ * 300 W at 2.50 an hour. */
 static void an_epoch_by_hand(void **state) {
     (void)state;
     hp_epoch_question q = {.samples = 10000,
@@ -53,8 +54,8 @@ static void what_is_not_known_is_not_a_number(void **state) {
     assert_true(isnan(e.flop_utilisation));
 }
 
-/* Multiplications and additions of one image: torchvision's table of models gives 1.81, 4.09 and 7.80 GFLOPS, one per
- * pair, with rounding to two digits. */
+/* Multiplications and additions per image: torchvision's table of models gives 1.81, 4.09 and 7.80 GFLOPS,
+ * one per pair, rounded to two digits. */
 static void published_networks_have_their_operations(void **state) {
     (void)state;
     static const struct {

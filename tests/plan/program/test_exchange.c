@@ -1,6 +1,6 @@
 /* test_exchange.c - which boxes ranks send each other: exactly what the receiver's layers read and it does
- * not own, from the owner; the same boxes back with the gradients; and as many bytes of halo as published.
- * What layers read is counted tap by tap. */
+ * not own, from the owner; the same boxes back with the gradients; and as many halo bytes as published. What
+ * layers read is counted tap by tap. */
 #include "networks/graph/branch.h"
 #include "plan/strategy/layout.h"
 #include "plan/program/program.h"
@@ -24,9 +24,9 @@ typedef struct stage {
     hp_layout layout;
     int32_t *branch_of;
     int n_part;
-    hp_box *lacks; /* [part * n_tensor + t]: around what a layer reads of t where the part does not own all of
-                      that */
-    hp_box *has;   /* around that and what the part owns */
+    hp_box *lacks; /* [part * n_tensor + t]: bounding box of what a layer reads of t, if the part does not own
+                    * all of it */
+    hp_box *has;   /* bounding box of that and the part's own box */
 } stage;
 
 typedef struct plan {
@@ -101,7 +101,7 @@ typedef struct message {
     struct message *next;
 } message;
 
-/* Of a slot of a role, per micro-batch and tensor. */
+/* Per slot of a role, micro-batch and tensor. */
 enum { CAME, RETURNED, WAYS }; /* activations received, their gradients sent back */
 typedef struct traffic {
     message **list[2][WAYS]; /* [over a stage boundary, within the stage] */
@@ -154,7 +154,8 @@ static const char *box_text(const hp_box *b) {
     return t;
 }
 
-/* The messages are disjoint, each from within what its sender owns, and cover all of `want` but `here`. */
+/* The messages are disjoint, each lies within what its sender owns, and together they cover all of `want`
+ * except `here`. */
 static void check_came(const plan *c, const message *list, int from, int flip, int tensor, const hp_box *want,
                        const hp_box *here) {
     const hp_box have = hp_box_and(want, here);
@@ -185,7 +186,7 @@ static int count_messages(const message *list) {
     return n;
 }
 
-/* Gradients go back to where the tensor came from, in the same boxes. */
+/* Gradients return to the tensor's source, in the same boxes. */
 static void check_returned(const plan *c, const message *came, const message *returned, int tensor) {
     const bool wanted = c->p->mode == HP_MODE_TRAIN && c->wanted[tensor];
     if (count_messages(returned) != (wanted ? count_messages(came) : 0))
@@ -306,7 +307,7 @@ static hp_graph *conv_chain(hp_arena *arena, dice *d, int n, int h, int w, conv_
     return g;
 }
 
-/* Bytes that a rank sends to others in one direction. */
+/* Bytes that a rank sends in one direction. */
 static int64_t sent_bytes(const hp_role *r, bool backward) {
     int64_t n = 0;
     for (int t = 0; t < r->n_task; t++)
@@ -315,8 +316,8 @@ static int64_t sent_bytes(const hp_role *r, bool backward) {
     return n;
 }
 
-/* MPI4DL's halo round: 4 N C (h_w H_t n_LR + h_h W_t n_TB + h_h h_w n_diag) bytes from a rank with so many
- * neighbours left and right, above and below, across the corners. */
+/* MPI4DL's halo round: 4 N C (h_w H_t n_LR + h_h W_t n_TB + h_h h_w n_diag) bytes from a rank, given its
+ * number of neighbours left and right, above and below, and across the corners. */
 static int64_t published_bytes(const conv_size *size, int64_t samples, int tile_h, int tile_w, int lr,
                                int tb) {
     const int hh = size->kh / 2, hw = size->kw / 2;
@@ -335,7 +336,7 @@ static hp_program *chain_program(hp_arena *arena, const hp_graph *g, int rows, i
     return p;
 }
 
-/* The image comes with its halo: the first convolution exchanges nothing. Gradients are as many bytes as
+/* The image includes its halo: the first convolution exchanges nothing. Gradients have as many bytes as
  * values. */
 static void halo_bytes_are_the_published_ones(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
-/* test_geometry.c - what every part of a stage holds: enough for its layers, computed no further than they
- * read; and with several layers per exchange, the depths, counts and redundant rows that
- * communication-avoiding halos have on paper. */
+/* test_geometry.c - what every part of a stage holds: enough for its layers, and computed no further than
+ * they read. With several layers per exchange: the published depths, counts and redundant rows of
+ * communication-avoiding halos. */
 #include "networks/nets/net_act.h"
 #include "tests/support/plan/brute_tiles.h"
 #include "tests/support/plan/odd_net.h"
@@ -61,7 +61,7 @@ static bool in_stage(const drawn *s, int t) {
     return s->g->tensor[t].producer < s->end && hp_graph_last_use(s->g, t) >= s->first;
 }
 
-/* Nothing of it is computed twice: if a part needs more, it comes in an exchange. */
+/* Nothing of it is computed twice: if a part needs more, it arrives in an exchange. */
 static bool owned_only(const drawn *s, int t) {
     for (int p = 0; p < s->geo->n_part; p++)
         if (!hp_box_equal(have_of(s, p, t), hp_geometry_own(s->geo, s->g, p, t))) return false;
@@ -81,7 +81,7 @@ static void check_owned(const drawn *s, int t) {
     if (made_here(s, t) && s->halo == 1) assert_true(owned_only(s, t));
 }
 
-/* around[part * n_tensor + t]: what the part owns and all that its layers read. */
+/* around[part * n_tensor + t]: bounding box of what the part owns and its layers read. */
 static void check_layer(const drawn *s, int layer, hp_box *around) {
     const hp_layer *l = &s->g->layer[layer];
     for (int k = 0; k < l->n_in; k++) {
@@ -121,7 +121,7 @@ static void parts_have_what_their_layers_read_and_no_more(void **state) {
     }
 }
 
-/* Halo-bearing layers between a tensor and the next exchanges after it. */
+/* Number of halo-bearing layers between a tensor and the next exchanges after it. */
 static void no_exchange_serves_more_layers_than_asked(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
@@ -141,7 +141,7 @@ static void no_exchange_serves_more_layers_than_asked(void **state) {
 
 /* --- chains --- */
 
-/* `length` convolutions 3x3 of stride 1, pointwise layers strewn in; ends there. */
+/* A chain of `length` 3x3 convolutions of stride 1 with pointwise layers in between. */
 static hp_graph *chain(hp_arena *arena, dice *d, int length, int h, int w) {
     hp_error err;
     hp_graph *g = NULL;
@@ -172,7 +172,7 @@ static int count_exchanges(const hp_graph *g, const hp_geometry *geo) {
     return n;
 }
 
-/* L halo-bearing layers, `halo` of them per exchange; the image comes with its halo. */
+/* L halo-bearing layers, `halo` of them per exchange; the image includes its halo. */
 static void a_chain_exchanges_once_per_group_but_for_the_first(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
@@ -198,8 +198,8 @@ static int64_t redundant_rows(const hp_graph *g, const hp_geometry *geo) {
     return n;
 }
 
-/* A group of h convolutions computes h-1, h-2 .. 0 rows more at each of the 2(P-1) inner edges of P strips:
- * (P-1) h (h-1) rows. Groups are full, but for the first. */
+/* A group of h convolutions computes h-1, h-2 .. 0 more rows at each of the 2(P-1) inner edges of P strips:
+ * (P-1) h (h-1) rows. All groups except the first are full. */
 static void redundant_rows_of_a_chain_follow_the_closed_form(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
@@ -215,7 +215,7 @@ static void redundant_rows_of_a_chain_follow_the_closed_form(void **state) {
     }
 }
 
-/* A layer that reads everything would have everything before it computed twice: the parts exchange there
+/* Before a layer that reads everything, all layers would be computed twice; the parts exchange there
  * instead. */
 static void what_is_read_whole_is_not_computed_twice(void **state) {
     (void)state;
@@ -237,8 +237,8 @@ static void what_is_read_whole_is_not_computed_twice(void **state) {
 
 /* --- fused residual blocks --- */
 
-/* A unit that makes the tensor, then n blocks of two 3x3 convolutions beside a shortcut, with norms before
- * them (ResNet v2) or after (v1); block `strided` has a stride of 2 (-1: none has). */
+/* A unit that makes the tensor, then n blocks of two 3x3 convolutions with a shortcut, with norms before
+ * (ResNet v2) or after them (v1); block `strided` has a stride of 2 (-1: none). */
 static hp_graph *blocks(hp_arena *arena, int n, bool before, int strided, int h) {
     hp_error err;
     hp_graph *g = NULL;
@@ -267,7 +267,7 @@ static const hp_geometry *three_strips(hp_arena *arena, const hp_graph *g, int h
 }
 
 /* How far the first convolution of the middle strip reads into its neighbours, on the side where it is more;
- * the whole group takes one round at most. */
+ * the whole group takes at most one round. */
 static int depth_before(hp_arena *arena, const hp_graph *g, int halo) {
     const hp_geometry *geo = three_strips(arena, g, halo);
     int layer = g->unit_first[1];
@@ -296,7 +296,7 @@ static void fused_residual_blocks_need_the_published_depth(void **state) {
     hp_arena_free(arena);
 }
 
-/* f blocks per exchange; the first group's input comes with its halo. */
+/* f blocks per exchange; the first group's input includes its halo. */
 static void residual_blocks_exchange_once_per_group(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

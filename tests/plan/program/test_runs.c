@@ -1,4 +1,5 @@
-/* test_runs.c - the runs of a part of two boxes are its elements, each once, at their places in both buffers. */
+/* test_runs.c - the runs of a part of two boxes are its elements, each once, at their places in both
+ * buffers. */
 #include "base/rng.h"
 #include "plan/program/runs.h"
 
@@ -12,7 +13,7 @@ static int below(uint64_t round, uint64_t *c, int n) {
     return (int)hp_rng_below(43, round, (*c)++, (uint64_t)n);
 }
 
-/* A box around the part, often no larger along an axis. */
+/* A box around the part, often equal along an axis. */
 static hp_box around(uint64_t round, uint64_t *c, const hp_box *part) {
     hp_box b = *part;
     for (int a = 0; a < HP_AXES; a++) {
@@ -28,7 +29,7 @@ static int64_t place(const hp_box *box, const int32_t at[HP_AXES]) {
     return e;
 }
 
-/* Element number i of all runs, in their order. */
+/* Element number i over all runs in order. */
 static void in_runs(const hp_runs *r, int64_t i, int64_t *to, int64_t *from) {
     *to = r->to + i % r->run;
     *from = r->from + i % r->run;

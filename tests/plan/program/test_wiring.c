@@ -1,6 +1,6 @@
-/* test_wiring.c - the program's index is the program turned round; in whatever order tasks end, each starts once, after
- * its dependencies and in its queue's order; operands are found where their row says. On random networks and
- * strategies. */
+/* test_wiring.c - the program's index is the program inverted. In whatever order tasks end, each starts once,
+ * after its dependencies and in its queue's order; operands are found where their row says. On random
+ * networks and strategies. */
 #include "plan/lower/lower.h"
 #include "plan/program/operands.h"
 #include "plan/program/ready.h"
@@ -60,7 +60,7 @@ static void check_role(const hp_wired_role *w) {
         }
 }
 
-/* Lowered programs match, so every message has another end. */
+/* Lowered programs match, so every message has a partner. */
 static void check_messages(const hp_wiring *w, int role) {
     const hp_wired_role *r = &w->role[role];
     for (int t = 0; t < r->role->n_task; t++) {
@@ -101,7 +101,7 @@ static void check_start(const hp_role *r, const hp_ready *ready, const bool *don
         if (r->task[t].queue == r->task[task].queue) assert_true(hp_ready_started(ready, t));
 }
 
-/* A task that hp_ready_start or hp_ready_meet reported is the one that hp_ready_task finds. */
+/* The task reported by hp_ready_start or hp_ready_meet is the one that hp_ready_task finds. */
 static void add_reported(const hp_ready *ready, const hp_role *r, int task, bool *reported) {
     if (task < 0) return;
     assert_false(reported[task]);

@@ -1,5 +1,6 @@
-/* test_plan_bytes.c - plan.db with another byte, or that ends early: refused, or the same plan, candidates and content. HPLAN_LAW_CASES=N tries N flips
- * and N lengths, more than there are: each of them. And memory is taken for what a file holds, not for what it says. */
+/* test_plan_bytes.c - a plan.db with a changed byte or a truncated end: rejected, or the same plan,
+ * candidates and content. HPLAN_LAW_CASES=N tries N flips and N lengths; an N above their number tries each.
+ * Memory is allocated for what a file contains, not for what it claims. */
 #include "base/db_content.h"
 #include "plan/store/store.h"
 #include "tests/support/plan/flips.h"
@@ -64,7 +65,7 @@ static int remove_file(void **state) {
     return unlink(f->path);
 }
 
-/* Refused; or what was written. */
+/* Rejected, or equal to what was written. */
 static bool refused(const file *f, const char *what, size_t at) {
     hp_arena *a = hp_arena_new();
     hp_db db = {0};
@@ -112,7 +113,7 @@ static void a_shorter_file_is_refused_or_changes_nothing(void **state) {
     assert_false(refused(f, "all of", f->n));
 }
 
-/* A head that speaks of 2^31 - 1 tasks, 120 GB, in a file of 64 kB. */
+/* A header that claims 2^31 - 1 tasks, 120 GB, in a file of 64 kB. */
 static void memory_is_taken_for_what_is_there(void **state) {
     const file *f = *state;
     hp_arena *a = hp_arena_new();
@@ -121,7 +122,7 @@ static void memory_is_taken_for_what_is_there(void **state) {
     hp_error err = {HP_OK, ""};
     sqlite3 *sql = NULL;
     assert_int_equal(sqlite3_open(f->path, &sql), SQLITE_OK);
-    /* n_task is the second of the head's numbers (plan/store/blob.c) */
+    /* n_task is the second number of the header (plan/store/blob.c) */
     assert_int_equal(
         sqlite3_exec(
             sql,

@@ -1,5 +1,5 @@
-/* test_store.c - plan.db: what is read equals what was written, without a search; damaged or foreign files
- * are refused. */
+/* test_store.c - plan.db: reading gives what was written, without a search; damaged or foreign files are
+ * rejected. */
 #include "plan/store/blob.h"
 #include "plan/store/store.h"
 #include "tests/support/plan/law_cases.h"
@@ -110,7 +110,7 @@ static void a_stored_plan_reloads_equal(void **state) {
     unlink(PLAN);
 }
 
-/* A device that this hplan does not have is named, with those it has. */
+/* The error names the unknown device and the existing ones. */
 static void a_plan_for_an_unknown_device_is_refused(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -174,7 +174,7 @@ static void spill(const unsigned char *bytes, size_t n) {
     fclose(f);
 }
 
-/* One byte changed: refused with a message, or (in unused space) the same plan. */
+/* One changed byte: rejected with a message, or (in unused space) the same plan. */
 static void a_changed_byte_never_gives_another_plan(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -207,7 +207,7 @@ static void a_changed_byte_never_gives_another_plan(void **state) {
         hp_error err = {HP_OK, ""};
         spill(bytes, length);
         const hp_status s = read_plan(arena, &q, &err);
-        if (s == HP_OK) { /* the end held nothing of the plan */
+        if (s == HP_OK) { /* the truncated end held nothing of the plan */
             assert_string_equal(q.hash.hex, p.hash.hex);
             assert_true(length > n / 2);
         } else {
@@ -219,7 +219,7 @@ static void a_changed_byte_never_gives_another_plan(void **state) {
     unlink(PLAN);
 }
 
-/* A plan whose author recomputed the hash: what its program says is proved again, not believed. */
+/* A plan whose author recomputed the hash: its program is proved again, not trusted. */
 static void a_rehashed_lie_is_refused(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -263,7 +263,7 @@ static void foreign_files_are_refused(void **state) {
     sqlite3_exec(db, "CREATE TRIGGER evil AFTER INSERT ON run BEGIN DELETE FROM span; END;", NULL, NULL,
                  NULL);
     sqlite3_close(db);
-    assert_int_equal(read_plan(arena, &q, &err), HP_EDATA); /* ours, with something added to the schema */
+    assert_int_equal(read_plan(arena, &q, &err), HP_EDATA); /* our schema with an addition */
     hp_arena_free(arena);
     unlink(PLAN);
 }

@@ -1,4 +1,4 @@
-/* test_change.c - a change is what turns one question into another: written and read back it does. */
+/* test_change.c - a change turns one question into another; written and read back, it still does. */
 #include "plan/strategy/change.h"
 #include "tests/support/plan/wild_strategy.h"
 
@@ -19,7 +19,7 @@ static hp_strategy drawn(dice *d) {
     s.prec = roll(d, 0, 3);
     s.fuse_bytes = roll(d, 1, 40) * INT64_C(1000000);
     draw_comm(d, &s);
-    if (s.n_cut == 1) s.n_cut = 0; /* strings have no cut of one part */
+    if (s.n_cut == 1) s.n_cut = 0; /* strings have no cut with one part */
     return s;
 }
 

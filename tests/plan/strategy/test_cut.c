@@ -1,4 +1,4 @@
-/* test_cut.c - balanced cuts against trying every composition. Costs are whole numbers, so sums are exact. */
+/* test_cut.c - balanced cuts compared with all compositions. Costs are whole numbers, so sums are exact. */
 #include "base/rng.h"
 #include "plan/strategy/strategy.h"
 
@@ -15,7 +15,7 @@ typedef struct oracle {
     const double *cost;
     int n_unit, n_part;
     int32_t now[MAX_UNITS], best[MAX_UNITS];
-    double bottleneck; /* of best; negative: none yet */
+    double bottleneck; /* bottleneck of `best`; negative: none yet */
 } oracle;
 
 static double bottleneck(const double *cost, const int32_t *counts, int n_part) {
@@ -50,7 +50,7 @@ static void balanced_cuts_are_the_best_of_all_compositions(void **state) {
         const int n_unit = 1 + (int)hp_rng_below(1, trial, 0, MAX_UNITS);
         const int n_part = 1 + (int)hp_rng_below(1, trial, 1, (uint64_t)n_unit);
         const uint64_t range =
-            1 + hp_rng_below(1, trial, 2, 20); /* small ranges make ties and zeros common */
+            1 + hp_rng_below(1, trial, 2, 20); /* small ranges make ties and zeros frequent */
         double cost[MAX_UNITS];
         for (int u = 0; u < n_unit; u++) cost[u] = (double)hp_rng_below(2, trial, (uint64_t)u, range);
         oracle o = {.cost = cost, .n_unit = n_unit, .n_part = n_part, .bottleneck = -1};

@@ -1,4 +1,4 @@
-/* test_family.c - which kind of parallelism a strategy stands for. */
+/* test_family.c - the kind of parallelism that a strategy represents. */
 #include "plan/strategy/family.h"
 
 #include <setjmp.h>

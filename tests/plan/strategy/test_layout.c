@@ -1,5 +1,5 @@
-/* test_layout.c - which rank does what: roles and places are inverse, mirrored or not, and as many as the
- * contract's formula says. */
+/* test_layout.c - which rank does what: roles and places are inverse, mirrored or not, and their number
+ * matches the contract's formula. */
 #include "plan/strategy/layout.h"
 #include "tests/support/plan/random_net.h"
 
@@ -32,7 +32,7 @@ static void ranks_follow_the_formula(void **state) {
         int parts = s.tail == HP_TAIL_SHARED ? 0 : (s.stages - s.n_sp) * s.ldp;
         for (int i = 0; i < s.n_sp; i++) parts += s.sp_rows[i] * s.sp_cols[i];
         parts *= s.cp * s.bp;
-        const int shares = s.by[HP_AXIS_N].n ? s.dp : 1; /* replicas that are roles of one program */
+        const int shares = s.by[HP_AXIS_N].n ? s.dp : 1; /* replicas that are separate roles of one program */
         assert_int_equal(hp_strategy_roles(&s), shares * parts);
         assert_int_equal(hp_strategy_ranks(&s), s.dp * s.clients * parts);
         assert_int_equal(hp_strategy_devices(&s) * s.clients, hp_strategy_ranks(&s));
@@ -64,14 +64,14 @@ static void published_worlds_have_their_sizes(void **state) {
     }
 }
 
-/* Replica by replica with shares of their own, position by position, part by part; the mirror image counts from the other end, in blocks of the channel
- * slices, which every role keeps. */
+/* Replica by replica with separate shares, position by position, part by part. The mirror image counts from
+ * the other end, in blocks of the channel slices, which every role keeps. */
 static int role_counted(const hp_strategy *s, int k, int flip) {
     const int n = hp_strategy_roles(s) / hp_shares(s), block = s->cp * s->bp, slice = k % block;
     return flip ? n - block - (k - slice) + slice : k;
 }
 
-/* A role has one place, a place has one role. */
+/* A role has one place, and a place one role. */
 static void roles_and_places_are_inverse(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -97,7 +97,7 @@ static void roles_and_places_are_inverse(void **state) {
     hp_arena_free(arena);
 }
 
-/* Behind the tiles, on the same ranks, as many slices as there were tiles. */
+/* Behind the tiles, on the same ranks, there are as many slices as there were tiles. */
 static void a_shared_tail_stays_on_its_ranks(void **state) {
     (void)state;
     const hp_strategy s = parsed("stages=3,sp=3x1:2x3,tail=shared,cp=2");

@@ -1,4 +1,4 @@
-/* test_rules.c - MPI4DL's verdicts, as its code (v0.6) and its authors' thesis state them. */
+/* test_rules.c - MPI4DL's verdicts, according to its code (v0.6) and its authors' thesis. */
 #include "plan/strategy/rules_mpi4dl.h"
 #include "plan/strategy/change.h"
 #include "tests/support/plan/random_net.h"
@@ -24,7 +24,7 @@ static hp_graph *net(hp_arena *arena, const char *name, int h, int w) {
     return g;
 }
 
-/* Asks both: hplan's rules always say yes here. */
+/* Asks both; hplan's rules always accept here. */
 static bool mpi4dl_allows(const char *text, const hp_graph *g, hp_reject *why) {
     const hp_strategy s = parsed(text);
     const int64_t batch = hp_strategy_batch(&s, 1);
@@ -51,7 +51,7 @@ static void mirrored_tiles_need_ranks_of_their_own(void **state) {
     hp_arena_free(arena);
 }
 
-/* Which ranks hold tiles of both replicas, counted one by one: the check is that there are none, for one
+/* Counts the ranks that hold tiles of both replicas one by one: the check is that there are none, for one
  * spatial stage. */
 static void the_mirror_check_is_about_shared_ranks(void **state) {
     (void)state;
@@ -73,8 +73,8 @@ static void the_mirror_check_is_about_shared_ranks(void **state) {
     hp_arena_free(arena);
 }
 
-/* Hy-Fi's 12 GPUs pass although ranks 4-7 lie in both replicas' second partition: only the first is tested.
- */
+/* Hy-Fi's 12 GPUs pass although ranks 4-7 are in both replicas' second partition: only the first is
+ * tested. */
 static void published_layouts_pass(void **state) {
     (void)state;
     static const char *const good[] = {
@@ -132,7 +132,7 @@ static void its_limits_are_named(void **state) {
     hp_arena_free(arena);
 }
 
-/* `int(side / parts)` is what it tests, so that some odd counts pass, and a tile of no pixels too. */
+/* `int(side / parts)` is tested, so some odd counts pass, and so does a tile without pixels. */
 static void sides_are_rounded_down_before_the_test(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -195,7 +195,7 @@ static void amoebanets_start_beyond_their_stem(void **state) {
     hp_arena_free(arena);
 }
 
-/* Whatever hplan runs is one fix after the other away from what MPI4DL runs. */
+/* Anything that hplan runs leads to something that MPI4DL runs, by following one fix after another. */
 static void fixes_lead_to_what_mpi4dl_runs(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -1,6 +1,6 @@
-/* test_schedule.c - the laws of schedules: every pass once, in an order that runs, in the closed-form time,
- * with no more in flight than promised. The times come from a simulation of its own: no communication, equal
- * stages. */
+/* test_schedule.c - the laws of schedules: every pass once, in an executable order, in the closed-form time,
+ * with no more in flight than promised. The times come from a separate simulation without communication and
+ * with equal stages. */
 #include "plan/strategy/layout.h"
 #include "plan/strategy/schedule.h"
 #include "tests/support/plan/random_net.h"
@@ -24,7 +24,7 @@ enum {
 
 typedef struct pipeline {
     const hp_strategy *s;
-    int64_t t[KINDS]; /* of a step of each kind */
+    int64_t t[KINDS]; /* duration of a step of each kind */
     int n_role, n[MAX_ROLES], at[MAX_ROLES];
     hp_sched_step step[MAX_ROLES][MAX_STEPS];
     int64_t clock[MAX_ROLES];
@@ -46,14 +46,14 @@ static pipeline *pipeline_of(const hp_strategy *s, int64_t t_f, int64_t t_b, int
     return &world;
 }
 
-/* Where a step of a role stands in the model: chunks follow one another. */
+/* The model's stage of a role's step; chunks follow one another. */
 static int virtual_stage(const pipeline *p, int role, const hp_sched_step *step) {
     int position, part;
     hp_role_place(p->s, role, step->flip, &position, &part);
     return step->chunk * hp_positions(p->s) + position;
 }
 
-/* When the step's input is there; -1 while it is not. */
+/* When the step's input is available; -1: not yet. */
 static int64_t ready(const pipeline *p, int role, const hp_sched_step *step) {
     const int v = virtual_stage(p, role, step), last = hp_positions(p->s) * p->s->chunks - 1, m = step->micro;
     int64_t at = 0;
@@ -64,7 +64,7 @@ static int64_t ready(const pipeline *p, int role, const hp_sched_step *step) {
     return at || (step->kind == HP_STEP_FORWARD && v == 0) ? at : -1;
 }
 
-/* Runs what can run; false when nothing can. */
+/* Runs whatever can run; false if nothing can. */
 static bool advance(pipeline *p, int role) {
     bool any = false;
     for (; p->at[role] < p->n[role]; p->at[role]++, any = true) {
@@ -85,7 +85,7 @@ static int64_t makespan(pipeline *p) {
     }
     int64_t latest = 0;
     for (int r = 0; r < p->n_role; r++) {
-        assert_int_equal(p->at[r], p->n[r]); /* else they wait for one another */
+        assert_int_equal(p->at[r], p->n[r]); /* otherwise they wait for one another */
         if (p->clock[r] > latest) latest = p->clock[r];
     }
     return latest;
@@ -124,8 +124,8 @@ static int64_t max64(int64_t a, int64_t b) {
 
 /* --- laws --- */
 
-/* Each pass of each chunk and micro-batch once; backward after forward, weights after backward; the passes
- * of GEMS alternate between a pipeline and its mirror image. */
+/* Each pass of each chunk and micro-batch occurs once; backward after forward, weights after backward; the
+ * passes of GEMS alternate between a pipeline and its mirror image. */
 static void every_pass_appears_once_and_in_order(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -151,8 +151,8 @@ static void every_pass_appears_once_and_in_order(void **state) {
     }
 }
 
-/* LP: one batch goes there and back. GPipe and 1F1B: S-1 micro-batches' time of bubble. GEMS: each further
- * pass adds its own work and S-1 times the longer of the two passes. */
+/* LP: one batch goes there and back. GPipe and 1F1B: the bubble is the time of S-1 micro-batches. GEMS: each
+ * further pass adds its own work and S-1 times the longer of the two passes. */
 static void times_are_the_closed_forms(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -187,8 +187,8 @@ static void interleaving_divides_the_bubble(void **state) {
     }
 }
 
-/* Qi et al. 2023, table 1: the bubble of ZB-H1 is (S-1)(t_f + t_b - t_w) where t_w is no longer than the
- * others and the pipeline is filled; in any case less than 1F1B's (S-1)(t_f + t_b + t_w). */
+/* Qi et al. 2023, table 1: the bubble of ZB-H1 is (S-1)(t_f + t_b - t_w) if t_w is no longer than the others
+ * and the pipeline is filled; in any case it is less than 1F1B's (S-1)(t_f + t_b + t_w). */
 static void zero_bubble_beats_1f1b(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -205,7 +205,7 @@ static void zero_bubble_beats_1f1b(void **state) {
     }
 }
 
-/* Micro-batches a role keeps activations of, at most. */
+/* Largest number of micro-batches whose activations a role keeps. */
 static int most_in_flight(const pipeline *p, int role, hp_step_kind frees) {
     int now = 0, most = 0;
     for (int i = 0; i < p->n[role]; i++) {
@@ -239,7 +239,7 @@ static void stashes_are_bounded(void **state) {
     }
 }
 
-/* Micro-batches of which a role has run all chunks when its first backward pass begins. */
+/* Number of micro-batches for which a role has run all chunks when its first backward pass begins. */
 static int whole_before_backward(const pipeline *p, int role, int chunks) {
     int whole = 0;
     for (int i = 0; i < p->n[role] && p->step[role][i].kind == HP_STEP_FORWARD; i++)
@@ -247,8 +247,8 @@ static int whole_before_backward(const pipeline *p, int role, int chunks) {
     return whole;
 }
 
-/* What memory estimates count as held is what the order holds: all that it ever does with one chunk, no more with
- * several. */
+/* Memory estimates count exactly what the order holds: with one chunk, the maximum that ever occurs; with
+ * several, no more than that. */
 static void in_flight_is_what_the_order_holds(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -263,7 +263,7 @@ static void in_flight_is_what_the_order_holds(void **state) {
     }
 }
 
-/* Tiles of a position do the same; with tail=shared the pipeline is as long as its spatial part. */
+/* Tiles of a position do the same; with tail=shared, the pipeline is as long as its spatial part. */
 static void parts_of_a_position_do_the_same(void **state) {
     (void)state;
     hp_strategy s;

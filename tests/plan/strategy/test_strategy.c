@@ -1,5 +1,5 @@
-/* test_strategy.c - strategy strings: canonical, stable, refused with reasons. Legality: every refusal names
- * a limit and a fix, and following the fixes ends in a legal strategy. */
+/* test_strategy.c - strategy strings: canonical, stable, rejected with reasons. Legality: every rejection
+ * names a limit and a fix, and following the fixes ends in a legal strategy. */
 #include "plan/strategy/layout.h"
 #include "plan/strategy/change.h"
 #include "tests/support/plan/random_net.h"
@@ -160,7 +160,7 @@ static void bad_strings_are_refused(void **state) {
     }
 }
 
-/* Every field at its longest. */
+/* Every field at its maximum length. */
 static void the_longest_strategy_has_room(void **state) {
     (void)state;
     hp_strategy s = hp_strategy_default(), back;
@@ -191,7 +191,7 @@ static void the_longest_strategy_has_room(void **state) {
 
 /* --- legality --- */
 
-/* Follows the fixes to a legal strategy; returns how many. */
+/* Follows the fixes to a legal strategy; returns their number. */
 static int repair(hp_question q, const hp_graph *g) {
     char before[HP_STRATEGY_TEXT];
     hp_reject why;
@@ -261,7 +261,7 @@ static void refusals_name_the_limit_and_a_fix_that_works(void **state) {
     hp_arena_free(arena);
 }
 
-/* Everything a user may try is either legal or one fix after the other away from it. */
+/* Everything a user may try is legal, or becomes legal by following one fix after another. */
 static void fixes_lead_to_a_legal_strategy(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -276,7 +276,7 @@ static void fixes_lead_to_a_legal_strategy(void **state) {
     hp_arena_free(arena);
 }
 
-/* What a string loses makes no difference to the verdict. */
+/* Details that a string omits do not affect the verdict. */
 static void legality_belongs_to_the_string(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -284,7 +284,7 @@ static void legality_belongs_to_the_string(void **state) {
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         dice d = {seed, 1};
         hp_strategy s = wild_strategy(&d), back;
-        if (s.stages == 1 && s.chunks == 1) s.n_cut = 0; /* strings have no cut of one part, programs do */
+        if (s.stages == 1 && s.chunks == 1) s.n_cut = 0; /* strings have no cut with one part, programs do */
         char text[HP_STRATEGY_TEXT];
         hp_error err;
         hp_reject x = {0}, y = {0};
@@ -296,7 +296,7 @@ static void legality_belongs_to_the_string(void **state) {
     hp_arena_free(arena);
 }
 
-/* The smallest legal multiple, whatever slices the batch. */
+/* The smallest legal multiple, however the batch is sliced. */
 static void the_default_batch_is_the_smallest_legal_one(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

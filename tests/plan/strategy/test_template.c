@@ -1,4 +1,4 @@
-/* test_template.c - a star becomes the number that occupies all devices, where there is one. */
+/* test_template.c - a star becomes the number that occupies all devices, if there is one. */
 #include "plan/strategy/template.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* test_tile.c - boxes of single layers: what parts own covers a tensor once; what a layer needs, and how a
- * kernel sees it, is what counting its taps one by one gives. Every operator, images down to one pixel, more
- * tiles than rows. */
+/* test_tile.c - boxes of single layers: the parts' own boxes cover a tensor exactly once; a layer's need, and
+ * a kernel's view of it, equal a count tap by tap. Every operator, images down to one pixel, more tiles than
+ * rows. */
 #include "networks/graph/resample.h"
 #include "tests/support/plan/single_layer.h"
 #include "tests/support/plan/law_cases.h"
@@ -50,7 +50,8 @@ static void boxes_of_all_parts_cover_every_tensor_once(void **state) {
     }
 }
 
-/* Within one of what its weight says: the boundaries are the exact ones, rounded down. Equal weights split as none do. */
+/* Within one of what its weight implies: the boundaries are the exact ones, rounded down. Equal weights split
+ * like no weights. */
 static void parts_are_in_proportion(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(2000); seed++) {
@@ -75,7 +76,7 @@ static void parts_are_in_proportion(void **state) {
     }
 }
 
-/* The largest there can be. */
+/* The largest possible values. */
 static void proportions_do_not_overflow(void **state) {
     (void)state;
     hp_proportions w = {.n = HP_MAX_PROPORTIONS};
@@ -84,7 +85,7 @@ static void proportions_do_not_overflow(void **state) {
     assert_int_equal(hp_proportions_at(&w, INT32_MAX, 1 << 16, 1 << 15), INT32_MAX / 2);
 }
 
-/* Rows, columns and samples of any two parts differ by one at most. */
+/* Rows, columns and samples of any two parts differ by at most one. */
 static void parts_are_even(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(500); seed++) {
@@ -107,8 +108,8 @@ static void parts_are_even(void **state) {
 
 /* --- (b) what a layer needs --- */
 
-/* Windows without gaps, between their taps or between each other: then the box around the taps inside of the
- * image is all there is to it. */
+/* Windows without gaps between their taps or between each other: the need is then the bounding box of the
+ * taps inside the image. */
 static bool gapless(const hp_layer *l, int axis) {
     const bool rows = axis == HP_AXIS_H;
     if (l->op == HP_CONVT && (rows ? l->dil_h : l->dil_w) > 1) return false;
@@ -194,8 +195,8 @@ static void a_halo_is_what_even_tiles_lack(void **state) {
     }
 }
 
-/* What resizing calls halo-free is: a whole number of output pixels lie in each input pixel, which alone they
- * read. */
+/* What resizing calls halo-free: each input pixel contains a whole number of output pixels, which read only
+ * it. */
 static void a_resized_map_without_halo_reads_its_own_pixels(void **state) {
     (void)state;
     int free_of_it = 0;
@@ -224,7 +225,7 @@ static void a_resized_map_without_halo_reads_its_own_pixels(void **state) {
 
 enum { MOST_TAPS = 64 };
 typedef struct tap_list {
-    int n, lo, hi; /* of the input's items that count */
+    int n, lo, hi; /* range of the input items that count */
     int in[MOST_TAPS], weight[MOST_TAPS];
 } tap_list;
 
@@ -236,8 +237,7 @@ static void tap_add(void *state, int in, int weight) {
     l->weight[l->n++] = weight;
 }
 
-/* The same definitions once more, on the local problem: a layer of the shape's sizes, read by the kernels'
- * rules. */
+/* The same definitions on the local problem: a layer with the shape's sizes, read by the kernels' rules. */
 static void local_taps(const hp_layer *l, const hp_shape *s, int axis, int o, tap_list *to) {
     const bool rows = axis == HP_AXIS_H;
     const int n = rows ? s->ih : s->iw, pad = rows ? s->ph : s->pw, stride = rows ? s->sh : s->sw,
@@ -276,7 +276,7 @@ static void local_channels(const hp_layer *l, const hp_shape *s, int o, tap_list
     for (int i = 0; all && i < ins; i++) tap_add(to, first + i, i);
 }
 
-/* Kernels of these go by the boxes' places in the whole maps. */
+/* Do kernels of the layer use the boxes' places in the whole maps? */
 static bool goes_by_boxes(const hp_layer *l) {
     return l->op == HP_LAYERNORM || l->op == HP_RMSNORM || l->op == HP_ATTENTION || l->op == HP_EMBEDDING ||
            l->op == HP_CLASSTOKEN || l->op == HP_CROP || l->op == HP_MERGE || l->op == HP_GATHER ||
@@ -308,7 +308,7 @@ static void same_taps(const single *s, uint64_t seed, const hp_box *in, const hp
         }
 }
 
-/* The need, and rows, columns or channels more. */
+/* The need, plus some rows, columns or channels. */
 static hp_box draw_more(throws *d, const single *s, const hp_box *need) {
     const hp_box all = hp_box_whole(&s->g, 0, s->samples);
     hp_box more = *need;
@@ -345,8 +345,8 @@ static void what_a_layer_reads_gives_it_the_same_taps(void **state) {
 
 /* --- (d) what can be computed while a halo flies --- */
 
-/* The pieces are the whole output once; the first needs nothing but `have`, and is as large as that allows.
- */
+/* The pieces cover the whole output exactly once; the first needs only `have`, and is as large as that
+ * allows. */
 static void check_pieces(const single *s, uint64_t seed, const hp_box *have, const hp_box *out,
                          const hp_box *piece, int n) {
     int64_t sum = 0;

@@ -1,5 +1,5 @@
-/* test_balance.c - balancers against each other: the dynamic programme finds what trying everything finds, and nobody finds
- * better. */
+/* test_balance.c - balancers compared with each other: the dynamic programme finds the optimum of all
+ * configurations, and nobody finds a better one. */
 #include "base/rng.h"
 #include "sim/balance/balance.h"
 
@@ -19,7 +19,8 @@ typedef struct world {
     double seconds[HP_BALANCE_CLASSES][MOST_UNITS], bytes[MOST_UNITS];
 } world;
 
-/* Units of random weights; every class is slower than the one before, by another factor for each unit. */
+/* Units with random weights; every class is slower than the previous one, by a different factor for each
+ * unit. */
 static void make(world *w, uint64_t seed, int units, int classes, const int *places, bool memory) {
     *w = (world){.c = {.n_unit = units, .n_class = classes}};
     for (int u = 0; u < units; u++) {
@@ -86,7 +87,7 @@ static void the_programme_finds_what_trying_everything_finds(void **state) {
         fail_msg("no test: %d, %d, %d", possible, impossible, partly);
 }
 
-/* What every method answers is possible, is what it says, and is no better than the best; its curve falls. */
+/* Every method's answer is valid, has the stated cost, and is no better than the optimum; its curve falls. */
 static void nobody_is_better_than_the_best(void **state) {
     (void)state;
     static const int places[] = {2, 3, 2};
@@ -114,7 +115,7 @@ static void nobody_is_better_than_the_best(void **state) {
         }
 }
 
-/* By hand: four equal units on a place of full and one of a third of the speed are cut 3 : 1. */
+/* By hand: four equal units on a place with full speed and one with a third of it are cut 3 : 1. */
 static void a_slow_place_gets_its_share(void **state) {
     (void)state;
     static const double fast[] = {1, 1, 1, 1}, slow[] = {3, 3, 3, 3};
@@ -127,9 +128,9 @@ static void a_slow_place_gets_its_share(void **state) {
     hp_arena_free(arena);
 }
 
-/* Shisha by hand. Weights 1 5 1 1 2 1, two places of equal speed: the first 1 joins its only neighbour, 6 1 1 2 1; the lighter
- * neighbour of the next 1 is the 1 behind it: 6 2 2 1, then 6 2 3, then 6 5: six seconds, which is the best there is. Then every unit it moves
- * is without gain, and it stops after alpha tries. */
+/* Shisha by hand. Weights 1 5 1 1 2 1, two places of equal speed. The first 1 joins its only neighbour: 6 1 1
+ * 2 1. The lighter neighbour of the next 1 is the 1 behind it: 6 2 2 1, then 6 2 3, then 6 5. That takes six
+ * seconds, the optimum. Every further move brings no gain, so it stops after alpha tries. */
 static void shisha_plants_and_stops_by_its_rules(void **state) {
     (void)state;
     static const double weight[] = {1, 5, 1, 1, 2, 1};
@@ -146,7 +147,7 @@ static void shisha_plants_and_stops_by_its_rules(void **state) {
     }
 }
 
-/* The heaviest stage goes to the fastest place, the longest with the other rule. */
+/* The heaviest stage goes to the fastest place; with the other rule, the longest does. */
 static void shisha_ranks_by_weight_or_length(void **state) {
     (void)state;
     static const double fast[] = {9, 1, 1, 1, 1}, slow[] = {90, 10, 10, 10, 10};

@@ -1,5 +1,5 @@
-/* test_eager.c - what a framework keeps of transformers, against published formulas and closed forms; and networks that ran
- * or ran out of memory. */
+/* test_eager.c - what a framework keeps for transformers, compared with published formulas and closed forms;
+ * and networks that ran or ran out of memory. */
 #include "networks/graph/deploy.h"
 #include "plan/lower/lower.h"
 #include "networks/nets/nets.h"
@@ -88,8 +88,8 @@ static double of_a_block(const char *framework, hp_prec prec, int heads) {
     return (bytes[1] - bytes[0]) / 2;
 }
 
-/* Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", equation 1: s b h (34 + 5 a s / h) in 16
- * bits; section 5: 34 s b h where attention alone is recomputed. */
+/* Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", equation 1: s b h (34
+ * + 5 a s / h) in 16 bits; section 5: 34 s b h if only attention is recomputed. */
 static void megatron_keeps_what_is_published(void **state) {
     (void)state;
     static const hp_prec precs[] = {HP_PREC_FP16, HP_PREC_BF16};
@@ -101,9 +101,10 @@ static void megatron_keeps_what_is_published(void **state) {
         }
 }
 
-/* Without dropout, by what autograd saves. In float32, of s b h elements: inputs of two norms, two products of one, q, k, v, the
- * projection's input, GELU's of four, the next product's of four: 16 of 4 bytes; and softmax's output. Under autocast inputs of norms
- * have 4 bytes, those of products 2, GELU's 2: 36; and softmax's output of 4 bytes with its cast of 2. */
+/* Without dropout, according to what autograd saves. In float32, per s b h elements: inputs of two norms, two
+ * products of one, q, k, v, the projection's input, GELU's of four, the next product's of four: 16 of 4
+ * bytes; and softmax's output. Under autocast, inputs of norms have 4 bytes, those of products 2, GELU's 2:
+ * 36; and softmax's output of 4 bytes with its cast of 2. */
 static void pytorch_keeps_what_autograd_saves(void **state) {
     (void)state;
     const double sbh = (double)S * B * H;
@@ -115,8 +116,8 @@ static void pytorch_keeps_what_autograd_saves(void **state) {
     }
 }
 
-/* Logits, the logarithm of softmax and the gradients of both: 16 bytes of each in float32; under autocast the logits have 2.
- * Where they are most of the memory, a larger vocabulary adds as much. */
+/* Logits, the logarithm of softmax and both gradients: 16 bytes per logit in float32; under autocast, the
+ * logits have 2. If they dominate memory, a larger vocabulary adds that much. */
 static void logits_come_in_fours(void **state) {
     (void)state;
     static const struct {
@@ -136,7 +137,7 @@ static void logits_come_in_fours(void **state) {
     }
 }
 
-/* One layer's softmax out of place: scores and probabilities, of all heads and pairs of tokens. */
+/* One layer's out-of-place softmax: scores and probabilities, for all heads and pairs of tokens. */
 static void inference_holds_two_maps_of_scores(void **state) {
     (void)state;
     for (int image = 512; image <= 1024; image *= 2) {
@@ -149,9 +150,9 @@ static void inference_holds_two_maps_of_scores(void **state) {
     }
 }
 
-/* Of a bottleneck of ResNet-v2, in maps of 64 channels in 16 bits: the block's input, which waits for the addition; a convolution's
- * input of 64 channels, once more in its workspace, channels last, and output of 16: 1 + 2 + 1/4. Without that the input, its
- * norm, and that one's activation. */
+/* A bottleneck of ResNet-v2, in units of 16-bit maps with 64 channels. The block's input waits for the
+ * addition; a convolution has its input of 64 channels, again in its workspace as channels last, and its
+ * output of 16: 1 + 2 + 1/4. Without the workspace: the input, its norm, and that one's activation. */
 static void a_workspace_holds_the_input_once_more(void **state) {
     (void)state;
     const world w = lowered("resnet-v2-110", 256, 2, HP_PREC_FP16, HP_MODE_INFER);
@@ -163,7 +164,8 @@ static void a_workspace_holds_the_input_once_more(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Swin's queries meet the 49 keys of their window, masked where the map was rolled: 56 x 56 of them, three heads. */
+/* Swin's queries meet the 49 keys of their window, masked if the map was rolled: 56 x 56 queries, three
+ * heads. */
 static void windows_have_the_scores_of_their_own_keys(void **state) {
     (void)state;
     const world w = lowered("swin-t", 224, 1, HP_PREC_FP32, HP_MODE_TRAIN);
@@ -177,8 +179,8 @@ static void windows_have_the_scores_of_their_own_keys(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* timm's benchmark of training on a GPU of 24 GB (fp16 autocast, contiguous, PyTorch 1.12): the batch that ran, and the next one
- * it tried, which ran out of memory; 0: none. */
+/* timm's training benchmark on a GPU of 24 GB (fp16 autocast, contiguous, PyTorch 1.12): the batch that ran,
+ * and the next one tried, which ran out of memory; 0: none. */
 static void what_ran_fits_and_what_ran_out_does_not(void **state) {
     (void)state;
     static const struct {
@@ -200,7 +202,7 @@ static void what_ran_fits_and_what_ran_out_does_not(void **state) {
         }
 }
 
-/* Its benchmark of inference there, PyTorch 1.13: batches of 1024, the largest that it tried. */
+/* Its inference benchmark there, PyTorch 1.13: batches of 1024, the largest tried. */
 static void what_was_inferred_fits(void **state) {
     (void)state;
     static const char *const nets[] = {"vgg16",      "vgg19", "resnet101", "swin-b", "vit:24,1024,16,16",
@@ -214,7 +216,7 @@ static void what_was_inferred_fits(void **state) {
     }
 }
 
-/* CUDACachingAllocator: blocks of 512 bytes; from 10 MiB on segments of whole 2 MiB. */
+/* CUDACachingAllocator: blocks of 512 bytes; from 10 MiB on, segments of whole 2 MiB. */
 static void allocations_come_in_blocks(void **state) {
     (void)state;
     static const int64_t MI = 1 << 20;

@@ -1,4 +1,5 @@
-/* test_traffic.c - bytes between ranks as counted by hand, and seats against every other assignment to nodes. */
+/* test_traffic.c - bytes between ranks, counted by hand; seats compared with every other assignment to
+ * nodes. */
 #include "base/rng.h"
 #include "sim/place/place_traffic.h"
 #include "sim/search/evaluate.h"
@@ -22,7 +23,7 @@ static hp_program *lowered(hp_arena *arena, const hp_graph *g, const char *text,
     return p;
 }
 
-/* Every byte that a receive takes in is between its two ranks; nothing else is, but for collectives. */
+/* Every received byte counts between its two ranks; nothing else does, apart from collectives. */
 static void messages_are_counted_at_both_ends(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
@@ -61,7 +62,7 @@ static hp_machine nodes_of_two(int nodes) {
     return (hp_machine){.nodes = nodes, .devices_per_node = 2};
 }
 
-/* The least of all ways to put six places on three nodes of two. */
+/* The minimum over all ways to put six places on three nodes of two. */
 static double least_of_all(const double *traffic, int32_t *seat, int k) {
     double least = INFINITY;
     if (k == 6) return hp_traffic_between_nodes(traffic, 6, 2, seat);
@@ -76,7 +77,7 @@ static double least_of_all(const double *traffic, int32_t *seat, int k) {
     return least;
 }
 
-/* No single exchange improves them further; seldom could several at once, and not by much. */
+/* No single exchange improves them further; several at once seldom could, and not by much. */
 static void exchanges_come_near_the_best(void **state) {
     (void)state;
     int best = 0, cases = 200;
@@ -104,7 +105,8 @@ static void exchanges_come_near_the_best(void **state) {
     if (best < cases * 8 / 10) fail_msg("the best in %d of %d cases", best, cases);
 }
 
-/* Pairs that talk to each other alone, as far apart as can be, end up on one node each. */
+/* Pairs that communicate only with each other, initially as far apart as possible, end up on one node
+ * each. */
 static void pairs_come_together(void **state) {
     (void)state;
     enum { N = 16 };

@@ -1,5 +1,5 @@
-/* test_backends.c - who carries a message decides what it takes: back ends are as fast as their rows say,
- * equal where those are equal, the same to a processor; and a search gives each kind of traffic to the faster
+/* test_backends.c - the back end determines a message's time: back ends are as fast as their rows, equal if
+ * these are equal, and identical between processors; a search gives each kind of traffic to the faster
  * one. */
 #include <math.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static double sum_s(const world *w, hp_wire by, int ranks, int per_node, double 
     return hp_cost_collective(w->setup.table, &w->m, &c, bytes).seconds;
 }
 
-/* MPI's messages would add up faster by hplan's steps than by its own row: that is not what is asked here */
+/* MPI's messages would sum faster by hplan's steps than by its own row, which is not tested here */
 #define NOT_BY_STEPS                                                                                         \
     "collective nvswitch-h allreduce own.doubling r4 n4 | guess 0 0 | 0:1e-3 1e9:3\n"                        \
     "collective nvswitch-h allreduce own.ring r4 n4 | guess 0 0 | 0:1e-3 1e9:3\n"
@@ -61,15 +61,16 @@ static const char EQUAL[] =
     "collective nvswitch-h allreduce nccl r4 n4 | guess 0 0 | 0:1e-5 1e9:0.09001\n" NOT_BY_STEPS
     "p2p nvswitch-h mpi | guess 0 0 | 0:1e-5 1e9:0.09001\n"
     "p2p nvswitch-h nccl | guess 0 0 | 0:1e-5 1e9:0.09001\n";
-/* MPI starts sooner, NCCL is faster: they meet at 300 kB, and sooner where messages share a link, which starting does not */
+/* MPI starts sooner, NCCL is faster. They meet at 300 kB, or sooner if messages share a link, which starting
+ * does not */
 static const char CROSSING[] =
     "collective nvswitch-h allreduce mpi r4 n4 | guess 0 0 | 0:1e-6 1e9:1.997001\n"
     "collective nvswitch-h allreduce nccl r4 n4 | guess 0 0 | 0:3e-4 1e9:1.0003\n" NOT_BY_STEPS
     "p2p nvswitch-h mpi | guess 0 0 | 0:1e-6 1e9:1.997001\n"
     "p2p nvswitch-h nccl | guess 0 0 | 0:3e-4 1e9:1.0003\n";
 
-/* NCCL's operations hold a stream one after another and order the tasks around them (plan/program/lanes.h): where
- * there are several at a time it is not ahead. */
+/* NCCL's operations occupy a stream one after another and order the tasks around them (plan/program/lanes.h):
+ * with several at a time, it has no advantage. */
 static void equal_rows_take_equal_steps(void **state) {
     (void)state;
     static const struct {
@@ -110,7 +111,7 @@ static void the_order_is_the_rows_by_size(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* What was not measured, by hand from the shipped path rows and the machine's links. */
+/* Unmeasured costs, computed by hand from the shipped path rows and the machine's links. */
 static void paths_add_to_their_links(void **state) {
     (void)state;
     world w = gpus("dgx-h200", "");
@@ -125,9 +126,9 @@ static void paths_add_to_their_links(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Of any size and group: no back end beats its launch and the wire, which sums in switches take once each way, rings
- * twice; one that stages copies the whole buffer
- * out and in, which no algorithm avoids; more bytes take no less. */
+/* For any size and group, no back end beats its launch plus the wire, which summing switches use once each
+ * way, rings twice. A staging back end also copies the whole buffer out and in, whatever the algorithm. More
+ * bytes take no less. */
 static void sums_obey_their_lower_bounds(void **state) {
     (void)state;
     world w = gpus("dgx-h200", "");
@@ -142,7 +143,7 @@ static void sums_obey_their_lower_bounds(void **state) {
             const double link =
                 n >= p ? w.m.intra.bytes_per_s : w.m.inter.bytes_per_s * fmin(n, w.m.nics_per_node);
             const double passes = n > 2 ? 1 : 2.0 * (p - 1) / p;
-            const double launch = n >= p ? 5e-6 : 8.4e-6; /* inside a node as measured, 6 us among two */
+            const double launch = n >= p ? 5e-6 : 8.4e-6; /* within a node as measured, 6 us for two */
             assert_true(nccl >= launch + passes * bytes / fmax(link, w.m.intra.bytes_per_s));
             assert_true(mpi >= 20e-6 + bytes / 24e9);
             assert_true(mpi >= mpi_before && nccl >= nccl_before);
@@ -168,7 +169,7 @@ static void improve(world *w, hp_evaluation *e) {
     if (hp_search_backends(eval, w->arena, HP_EVAL_PLACED, e, &err) != HP_OK) fail_msg("%s", err.text);
 }
 
-/* Small halos and statistics go to MPI, gradients stay; the step is no longer than with either for
+/* Small halos and statistics go to MPI, gradients stay; the step is no longer than with either one for
  * everything. */
 static void each_kind_goes_to_the_faster_one(void **state) {
     (void)state;
@@ -182,16 +183,16 @@ static void each_kind_goes_to_the_faster_one(void **state) {
     assert_true(e.figures.step_s < step_s(&w, "sp=4x1", ",comm=nccl"));
     assert_true(e.figures.step_s < step_s(&w, "sp=4x1", ",comm=mpi"));
     world same = gpus("dgx-h200", EQUAL);
-    e = evaluate(&same, "dp=4"); /* no gain: the device's own */
+    e = evaluate(&same, "dp=4"); /* no gain: keeps the device's own */
     improve(&same, &e);
     assert_int_equal(e.strategy.comm[HP_TRAFFIC_ALLREDUCE], HP_COMM_AUTO);
-    e = evaluate(&w, "sp=4x1,comm=nccl"); /* what was asked for stays */
+    e = evaluate(&w, "sp=4x1,comm=nccl"); /* an explicit choice is kept */
     improve(&w, &e);
     assert_non_null(strstr(e.figures.strategy, "comm=nccl"));
     hp_arena_free(w.arena), hp_arena_free(same.arena);
 }
 
-/* Of every shipped figure of a GPU, or of what is between GPUs, the table says whether hplan ever measured
+/* For every shipped figure of a GPU, or of a link between GPUs, the table says whether hplan ever measured
  * it. */
 static void shipped_figures_of_gpus_say_their_status(void **state) {
     (void)state;
@@ -231,7 +232,7 @@ static void a_table_says_its_driver_and_status(void **state) {
     hp_arena_free(arena);
 }
 
-/* What a search does with the best of a text: ranks that share its tokens are among what it tries, and the best of that is kept. */
+/* A search's treatment of its best text model: it also tries ranks that share tokens, and keeps the best. */
 static void tokens_are_shared_where_that_is_faster(void **state) {
     (void)state;
     static const char *const shares[] = {"tp=4,seq=2:ring", "tp=4,seq=2:a2a", "tp=2,seq=4:ring",

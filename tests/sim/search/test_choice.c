@@ -1,5 +1,6 @@
-/* test_choice.c - with a cost table that knows collectives, comm=auto means the fastest at each size: two groups of the
- * same ranks where small and large ones differ; and the search leaves it where the step is shorter otherwise. */
+/* test_choice.c - with a cost table of collectives, comm=auto means the fastest at each size: two groups of
+ * the same ranks if small and large ones differ. The search keeps another choice if it makes the step
+ * shorter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,8 @@
 #include "costmodels/tuning/size_classes.h"
 #include "tests/support/sim/search_world.h"
 
-/* By hand: steps over shared memory start sooner, those of messages are faster: they meet at (2e-5 - 2e-6) / (4e-9 - 1e-9) =
- * 6000 bytes. */
+/* By hand: steps over shared memory start sooner, steps over messages are faster. They meet at (2e-5 - 2e-6)
+ * / (4e-9 - 1e-9) = 6000 bytes. */
 #define CROSSING(op, ranks)                                                                                  \
     "collective shm " op " own.doubling " ranks " | measured 0.02 9 test | 0:2.5e-5 1e9:5.000025\n"          \
     "collective shm " op " own.ring " ranks " | measured 0.02 9 test | 0:2e-5 1e9:1.00002\n"                 \
@@ -68,7 +69,7 @@ static bool same_members(const hp_program *p, int a, int b) {
            memcmp(p->member + x->first, p->member + y->first, sizeof *p->member * (size_t)x->n) == 0;
 }
 
-/* Every collective goes the way of its size; returns a bit for each way that some went. */
+/* Every collective uses the choice for its size; returns a bit for each choice that occurs. */
 static int check_ways(const hp_program *p) {
     int ways = 0;
     for (int i = 0; i < p->n_role; i++)
@@ -90,7 +91,7 @@ static int twins(const hp_program *p) {
     return n;
 }
 
-/* Buckets of a layer each: weights of some kilobytes go another way than biases. */
+/* One bucket per layer: kilobytes of weights use another choice than biases. */
 static void each_size_goes_its_way_and_the_checks_pass(void **state) {
     (void)state;
     static const struct {
@@ -146,9 +147,10 @@ static void what_is_named_stays(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Two nodes of one core that two ranks share: while the second stage adds up its gradients between the nodes, the first one
- * still computes. Alone, MPI's collective is 10 % faster, and keeps the core busy all the time: within a node, where
- * there is no network to wait for, it takes as long. hplan's steps wait for the network nine tenths of the time. */
+/* Two nodes with one core each, shared by two ranks. While the second stage sums its gradients between the
+ * nodes, the first one still computes. Alone, MPI's collective is 10 % faster but keeps the core busy all the
+ * time: it takes as long within a node, where there is no network to wait for. hplan's steps wait for the
+ * network nine tenths of the time. */
 static const char BUSY[] =
     "collective shm allreduce mpi r2 n2 | measured 0.02 9 test | 0:9e-6 1e9:0.900009\n"
     "collective shm allreduce own.doubling r2 n2 | measured 0.02 9 test | 0:1e-6 1e9:0.100001\n"

@@ -1,5 +1,5 @@
-/* test_conditions.c - what a prediction rests on is stored with it: the same strategy is predicted the same again,
- * to the last digit, whatever tables lie on the machine by then. */
+/* test_conditions.c - the conditions of a prediction are stored with it: the same strategy is predicted again
+ * to the last digit, whatever tables the machine has by then. */
 #include "costmodels/cost_rows.h"
 #include "costmodels/cost_stored.h"
 #include "sim/search/conditions.h"
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* Digits that no shorter text than 17 places gives back. */
+/* Numbers whose text needs 17 digits. */
 static hp_cost_table *odd_table(hp_arena *arena, const hp_cost_table *base) {
     hp_cost_table *t = hp_rows_new(arena, "thesis-a100", "2026-01-02");
     double x[] = {0, 1}, y[] = {1.0 / 3, 2.0 / 7};
@@ -95,7 +95,7 @@ static void a_stored_plan_is_predicted_as_it_was(void **state) {
     }
 }
 
-/* The conditions shape the figure: forgetting any of them would show above. */
+/* The conditions affect the figure; forgetting any of them would show above. */
 static void conditions_shape_the_figure(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "cnn", 28, 8);
@@ -118,11 +118,11 @@ static void exec_sql(const char *path, const char *sql) {
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, 0, 0, 0), SQLITE_OK);
     sqlite3_exec(db, "UPDATE meta SET value = 'none' WHERE key = 'content'", 0, 0,
-                 0); /* past the first line of defence */
+                 0); /* passes the first check */
     sqlite3_close(db);
 }
 
-/* A changed digit, another order of the tables, or none at all: refused, naming the file. */
+/* A changed digit, another order of the tables, or none: rejected, naming the file. */
 static void damaged_costs_are_refused(void **state) {
     (void)state;
     static const char *const harm[] = {"UPDATE cost SET body = replace(body, '0.33', '0.34')",

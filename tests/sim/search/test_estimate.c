@@ -1,5 +1,5 @@
-/* test_estimate.c - what is known of a strategy before it is lowered, held against its program: bounds on time
- * and memory, cuts; what an eager framework keeps, against published counts; what bounds a step. */
+/* test_estimate.c - what is known of a strategy before lowering, compared with its program: bounds on time
+ * and memory, cuts; what an eager framework keeps, compared with published counts; what limits a step. */
 #include "networks/graph/deploy.h"
 #include "plan/memory/memory_device.h"
 #include "sim/memory/eager.h"
@@ -62,7 +62,7 @@ static hp_graph *small_net(hp_arena *arena, uint64_t seed) {
 
 /* --- bounds --- */
 
-/* No simulation is faster than the bound, and no rank of the program smaller than the memory. */
+/* No simulation is faster than the bound, and no rank of the program needs less than the memory. */
 static void must_bound(world *w, const hp_strategy *s, int seed) {
     hp_error err = {HP_OK, ""};
     hp_evaluation v;
@@ -71,7 +71,7 @@ static void must_bound(world *w, const hp_strategy *s, int seed) {
     must(hp_eval_estimate(w->e, s, &out, &err), &err);
     must(hp_evaluate(w->e, w->arena, s, HP_EVAL_PLACED, &v, &err), &err);
     assert_int_equal(v.reject.code, HP_FEASIBLE);
-    const bool streams_all = s->strips > 1; /* then nothing is known of its time */
+    const bool streams_all = s->strips > 1; /* in that case, nothing is known of its time */
     if (!(out.bound_s > (streams_all ? -1 : 0) &&
           out.bound_s <= v.figures.step_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
         fail_msg("seed %d %s: bound %g, step %g", seed, hp_strategy_text(s, text), out.bound_s,
@@ -109,9 +109,10 @@ static hp_graph *deployed(world *w, int prec) {
     return g;
 }
 
-/* Strategies are drawn for float32: of the other precisions, dynamic ranges alone matter to what is legal. */
+/* Strategies are drawn for float32; among the other precisions, only dynamic ranges affect legality. */
 static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) {
-    const bool whole = prec == HP_PREC_INT8_DYNAMIC; /* maps: their ranges are known when all of them is */
+    const bool whole = prec == HP_PREC_INT8_DYNAMIC; /* maps: their ranges are known only when they are
+                                                      * complete */
     const int cut = DRAW_TILES | DRAW_SHARED | DRAW_HALO | DRAW_OVERLAP,
               any = DRAW_LDP | DRAW_CLIENTS | DRAW_BRANCHES;
     *groups = roll(d, 1, 6);
@@ -125,8 +126,8 @@ static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) 
     return s;
 }
 
-/* What a strategy will likely need decides what is simulated first: near what its program needs, here of transformers and a
- * residual net, with what recomputation, packed weights, gathered maps and the loss add. */
+/* A strategy's likely need decides what is simulated first. It is close to its program's need, here for
+ * transformers and a residual net, including recomputation, packed weights, gathered maps and the loss. */
 static void likely_memory_is_near_programs(void **state) {
     (void)state;
     enum { BATCH = 32 };
@@ -185,8 +186,8 @@ static void bounds_are_below_inference_programs(void **state) {
     assert_true(in_strips > (int)law_cases(120) / 6);
 }
 
-/* One rank, whole maps: what the graph holds at once (hp_graph_live_bytes, counted by hand in test_deploy.c)
- * and the constants, no more. */
+/* One rank with whole maps holds what the graph holds at once (hp_graph_live_bytes, counted by hand in
+ * test_deploy.c) and the constants, no more. */
 static void one_rank_holds_what_the_graph_says(void **state) {
     (void)state;
     static const char *const nets[] = {"resnet50", "vgg19", "unet:8", "mobilenetv2"};
@@ -220,7 +221,7 @@ static double stage_time(const hp_part_sums *p, int first, int end) {
     return p->forward[end] - p->forward[first] + p->backward[end] - p->backward[first];
 }
 
-/* The smallest possible slowest stage, by trying every cut. */
+/* The smallest possible slowest stage, over all cuts. */
 static double try_all(hp_parts *parts, const hp_strategy *s, int64_t samples, int stage, int first,
                       int n_unit) {
     const hp_layout layout = hp_stage_layout(s, stage);
@@ -293,8 +294,8 @@ static double kept_bytes(const hp_program *p, const hp_graph *g, int role) {
 }
 
 /* ResNet-110-v2 keeps 4,659 elements per pixel (counted by hand in MPI4DL's source), 19.5 GB per image at
- * 1024 x 1024 and 78 GB at 2048 x 2048; the first gradients are there beside it. AmoebaNet-D(18,214): 5.9
- * and 23.7 GB; (18,416): 11.6 and 46.5 GB. */
+ * 1024 x 1024 and 78 GB at 2048 x 2048, in addition to the first gradients. AmoebaNet-D(18,214): 5.9 and 23.7
+ * GB; (18,416): 11.6 and 46.5 GB. */
 static void published_counts_of_saved_tensors(void **state) {
     (void)state;
     static const struct {
@@ -316,14 +317,14 @@ static void published_counts_of_saved_tensors(void **state) {
     hp_arena *arena = hp_arena_new();
     const hp_graph *g = net_of(arena, "resnet-v2-110", 1024, 10);
     const double first_gradients =
-        4.0 * 256 / 256; /* of the average pooling's input: 256 channels at 1/16 of a side */
+        4.0 * 256 / 256; /* gradient of the average pooling's input: 256 channels at 1/16 of a side */
     assert_true(
         fabs(kept_bytes(lower(arena, g, "dp=1", 1), g, 0) / 4 / 1048576 - 4659 - 4 * first_gradients) < 1);
     hp_arena_free(arena);
 }
 
-/* Of inference three maps of 64 channels, when a norm's input stays for the addition at the block's end: itself, its norm,
- * and that one's activation; as many at the addition. */
+/* Inference holds three maps of 64 channels while a norm's input waits for the addition at the block's end:
+ * the input, its norm, and that one's activation. At the addition, it holds as many. */
 static void inference_holds_three_maps(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -341,8 +342,8 @@ static void inference_holds_three_maps(void **state) {
     hp_arena_free(arena);
 }
 
-/* GPipe keeps every micro-batch, 1F1B as many as there are stages from it on, GEMS those of one pass;
- * recomputation keeps less. */
+/* GPipe keeps every micro-batch; 1F1B keeps as many as there are stages from its own on; GEMS keeps those of
+ * one pass; recomputation keeps less. */
 static void schedules_keep_what_their_tables_say(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
@@ -370,8 +371,8 @@ static void schedules_keep_what_their_tables_say(void **state) {
     hp_arena_free(arena);
 }
 
-/* As published: two images of 2048 x 2048 on five A100 of 40 GB fit neither as five stages nor as four tiles
- * and one rank; one image does, and tiles are faster. */
+/* As published: two images of 2048 x 2048 on five A100s with 40 GB fit neither as five stages nor as four
+ * tiles and one rank; one image does, and tiles are faster. */
 static void published_limits_of_spatial_and_layer_parallelism(void **state) {
     (void)state;
     world w = {.arena = hp_arena_new()};
@@ -407,7 +408,7 @@ static void each_bound_is_named(void **state) {
     static const struct {
         const char *strategy, *bound_by;
         int image, batch;
-        double rate, latency; /* of the links, in terms of the machine's */
+        double rate, latency; /* rate and latency of the links, relative to the machine's */
     } cases[] = {{"dp=1", "compute", 128, 4, 1, 1},
                  {"stages=4", "pipeline bubble", 128, 1, 1, 1},
                  {"dp=8", "gradient all-reduce", 32, 8, 1e-2, 1},

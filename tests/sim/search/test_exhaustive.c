@@ -1,5 +1,5 @@
-/* test_exhaustive.c - the law of the search: on small spaces its answer is the best of all strategies, each lowered,
- * placed and simulated by itself; and it finds none only where none fits. */
+/* test_exhaustive.c - the law of the search: on small spaces, its answer is the best of all strategies, each
+ * lowered, placed and simulated separately; it finds none only if none fits. */
 #include "sim/search/predict.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_net.h"
@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-/* Of a space, to be tried one by one. */
+/* Largest space to be tried one by one. */
 static int most_points(void) {
     return law_all("spaces of more than 800 strategies") ? 5000 : 800;
 }
 
-/* Of all points: the best value, and the least memory of any. */
+/* The best value over all points, and the least memory of any. */
 typedef struct optimum {
     double value;
     int64_t least_bytes;
@@ -44,7 +44,8 @@ static void take(optimum *o, const hp_evaluation *v) {
     if (value < o->value) o->value = value;
 }
 
-/* Every point with its cut; one that is too large also with that by memory, as the space says. */
+/* Evaluates every point with its cut; one that is too large also with the cut by memory, as the space
+ * does. */
 static optimum try_all(world *w, const hp_space *space, int most) {
     optimum o = {.value = INFINITY, .least_bytes = INT64_MAX};
     hp_point *list;
@@ -65,7 +66,7 @@ static optimum try_all(world *w, const hp_space *space, int most) {
     return o;
 }
 
-/* A network, a machine of a few odd nodes, a batch. */
+/* Draws a network, a machine of a few odd nodes and a batch. */
 static world draw_world(dice *d, int *devices) {
     static const char *const machines[] = {"local", "thesis-a100", "lassen", "dgx-h200"};
     world w = make_world(machines[roll(d, 0, 3)], "cnn", 28, 1);
@@ -90,7 +91,7 @@ static hp_search_result search_all(world *w, const hp_space *space, hp_sort sort
     return r;
 }
 
-/* With all of memory, with a part of it, and with less than anything needs. */
+/* With all of the memory, with a part of it, and with less than anything needs. */
 static bool compare(world *w, const hp_space *space, uint64_t seed, hp_sort sort) {
     const optimum best = try_all(w, space, INT_MAX);
     const hp_search_result r = search_all(w, space, sort);
@@ -102,7 +103,8 @@ static bool compare(world *w, const hp_space *space, uint64_t seed, hp_sort sort
     for (int t = 0; t < HP_TRAFFICS; t++) plain.comm[t] = HP_COMM_AUTO; /* chosen afterwards */
     if (hp_evaluate(hp_eval_new(w->arena, &w->setup), w->arena, &plain, HP_EVAL_RANK, &v, &err) != HP_OK)
         fail_msg("%s", err.text);
-    const hp_candidate *chosen = &r.best[0].figures; /* with its back ends, which may have made it the best */
+    const hp_candidate *chosen = &r.best[0].figures; /* includes its back ends, which may have made it the
+                                                      * best */
     const double found = fmin(chosen->step_s, v.figures.step_s);
     if (r.open || found > best.value)
         fail_msg("seed %lu: %s takes %.9f, the best of %d %.9f; %lld open", seed, r.best[0].figures.strategy,

@@ -1,4 +1,4 @@
-/* test_figures.c - what a jittering machine makes of a prediction. */
+/* test_figures.c - the effect of a jittering machine on a prediction. */
 #include "costmodels/cost_rows.h"
 #include "sim/search/search_figures.h"
 #include "tests/support/sim/search_world.h"
@@ -37,8 +37,8 @@ static hp_evaluation evaluate(world *w, const char *strategy) {
     return e;
 }
 
-/* Ranks that wait for each other wait for the slowest: the more, the longer; one rank alone waits for nobody. What
- * rows and spread make of the interval, jitter widens. */
+/* Ranks that wait for each other wait for the slowest: the more ranks, the longer; a single rank waits for
+ * nobody. Jitter widens the interval given by rows and spread. */
 static void jitter_makes_waiting_cost(void **state) {
     (void)state;
     static const char *const strategies[] = {"dp=1", "dp=2", "dp=4", "sp=2x2"};
@@ -60,7 +60,7 @@ static void jitter_makes_waiting_cost(void **state) {
     }
 }
 
-/* A machine that is usually half as fast as when quiet; of one whose speed was not looked at nothing is known. */
+/* A machine that is usually half as fast as when quiet; if its speed was not sampled, nothing is known. */
 static void the_quiet_step_is_known_where_the_speed_is(void **state) {
     (void)state;
     world w = jittering("cnn", 0.3, 0.02, 0.05);
@@ -87,7 +87,7 @@ static void the_quiet_step_is_known_where_the_speed_is(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* The same seed, the same figures; another one, others, no further away than the prediction says of itself. */
+/* The same seed gives the same figures; another one gives others, within the prediction's stated error. */
 static void draws_depend_on_the_seed_alone(void **state) {
     (void)state;
     world w = jittering("resnet-v1-8", 0.3, 0.02, 0.05);
@@ -103,7 +103,7 @@ static void draws_depend_on_the_seed_alone(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* The draw that is kept is one of those that were averaged, and near their median: its trace is shown. */
+/* The stored draw is one of those averaged, and near their median: its trace is shown. */
 static void the_trace_is_a_draw_near_the_prediction(void **state) {
     (void)state;
     world w = jittering("cnn", 0.2, 0.005, 0.05);
@@ -120,8 +120,8 @@ static void the_trace_is_a_draw_near_the_prediction(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Nothing was measured: one data sheet stands behind all computing, and its error does not average out over the kinds
- * of layer. */
+/* Without measurements, one data sheet underlies all computing, and its error does not average out over the
+ * kinds of layer. */
 static void guesses_are_wrong_alike(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v1-8", 32, 8);

@@ -1,5 +1,5 @@
-/* test_fix.c - every fix that is named works: read back from its text and put into strategy and options, it is
- * feasible with its buffers placed, in every kind of reject; where there is none, the text says so. */
+/* test_fix.c - every fix works: read back from its text and applied to strategy and options, it is feasible
+ * with placed buffers, for every kind of reject; if there is none, the text says so. */
 #include "base/units.h"
 #include "networks/graph/graph_json.h"
 #include "sim/search/fix.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Draws with a plan, so that a fix may ask for another network. */
+/* A draw with a plan, so that a fix may ask for another network. */
 typedef struct draw {
     hp_arena *arena;
     hp_plan plan;
@@ -33,7 +33,7 @@ static void build(draw *w, hp_eval_setup *setup, const hp_plan *plan) {
     setup->mode = (hp_mode)plan->mode;
 }
 
-/* As `simulate` sets it up; the network has the strategy's precision. model: of a network without a name. */
+/* Set up as in `simulate`; the network has the strategy's precision. model: for a network without a name. */
 static draw make_draw(const char *net, const hp_graph *model, int image, hp_mode mode, int prec) {
     static const char machine[] = "thesis-a100";
     draw w = {.arena = hp_arena_new()};
@@ -60,7 +60,7 @@ static draw make_draw(const char *net, const hp_graph *model, int image, hp_mode
     return w;
 }
 
-/* `w` is not copied any more. */
+/* `w` must no longer move. */
 static hp_eval *eval_of(draw *w) {
     w->setup.machine = &w->machine;
     w->setup.plan = &w->plan;
@@ -68,7 +68,7 @@ static hp_eval *eval_of(draw *w) {
     return hp_eval_new(w->arena, &w->setup);
 }
 
-/* The changed question, evaluated by a planner that has seen nothing before. */
+/* The changed question, evaluated by a planner without any cached state. */
 static hp_evaluation evaluate_anew(draw *w, const hp_question *q) {
     hp_eval_setup setup = w->setup;
     hp_plan plan = w->plan;
@@ -92,7 +92,7 @@ static hp_evaluation evaluate_anew(draw *w, const hp_question *q) {
     return v;
 }
 
-/* Holds a fix against an evaluation of its own; returns whether there was one. */
+/* Checks a fix by a separate evaluation; returns whether there was one. */
 static bool check_fix(draw *w, const hp_reject *why) {
     char change[HP_FIX_TEXT], bytes[32], text[HP_STRATEGY_TEXT];
     hp_question q = w->q;
@@ -113,7 +113,7 @@ static bool check_fix(draw *w, const hp_reject *why) {
     return true;
 }
 
-/* Evaluates the question; if it is refused, with which code, and is there a fix that works? */
+/* Evaluates the question. If it is rejected: with which code, and is there a fix that works? */
 static hp_reject_code try_question(draw *w, bool *fixed) {
     hp_evaluation v;
     hp_error err = {HP_OK, ""};
@@ -225,14 +225,15 @@ static void every_kind_of_reject_gets_a_fix_that_works(void **state) {
         hp_arena_free(w.arena);
     }
     for (int code = 1; code < HP_REJECTS; code++)
-        /* no network with a name: below; of a network on a device, whatever the strategy: tests/machines/device/test_devices.c */
+        /* not for networks without a name (see below); a network on a device, whatever the strategy:
+         * tests/machines/device/test_devices.c */
         if (!seen[code] && code != HP_REJECT_TRAIN && code != HP_REJECT_LAYER)
             fail_msg("%s does not occur", hp_reject_text((hp_reject_code)code));
 }
 
 /* --- random ones --- */
 
-/* A network that only inference can run; nothing but another mode helps. */
+/* A network for inference only; nothing but another mode helps. */
 static void what_cannot_be_trained_can_be_inferred(void **state) {
     (void)state;
     int refused = 0;
@@ -253,7 +254,7 @@ static void what_cannot_be_trained_can_be_inferred(void **state) {
     assert_true(refused > 0);
 }
 
-/* What a rank of the whole strategy, or of one rank alone, needs, and less. */
+/* The need of a rank of the whole strategy, or of a single rank, and less. */
 static int64_t drawn_limit(dice *d, draw *w, int least) {
     hp_evaluation v;
     hp_error err = {HP_OK, ""};
@@ -272,7 +273,8 @@ static draw random_draw(uint64_t seed, dice *d) {
     hp_arena *a = hp_arena_new();
     const bool infer = seed % 3 == 0;
     const hp_graph *g = infer ? random_infer_net(a, seed, 5) : random_net(a, seed, 8);
-    const bool mpi4dl = seed % 5 == 0; /* it wants other images, which a network without a name cannot have */
+    const bool mpi4dl = seed % 5 == 0; /* it requires other images, which a network without a name cannot
+                                        * have */
     draw w = make_draw(mpi4dl ? "resnet18" : "", mpi4dl ? NULL : g, 96, infer ? HP_MODE_INFER : HP_MODE_TRAIN,
                        HP_PREC_FP32);
     w.setup.rules = mpi4dl ? HP_RULES_MPI4DL : HP_RULES_HPLAN;
@@ -287,7 +289,7 @@ static draw random_draw(uint64_t seed, dice *d) {
     return w;
 }
 
-/* One-key changes, tried by hand: where one of them works, a fix has one change. */
+/* One-key changes, tried by hand: if one of them works, the fix has a single change. */
 static bool one_change_works(draw *w) {
     static const char *const keys[] = {"recompute=boundary", "recompute=full", "micro=2", "strips=4"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -301,7 +303,7 @@ static bool one_change_works(draw *w) {
     return false;
 }
 
-/* Keys and options that a fix names. */
+/* Number of keys and options that a fix names. */
 static int changes_of(draw *w) {
     char change[HP_FIX_TEXT], again[HP_STRATEGY_TEXT];
     hp_question q = w->q;

@@ -1,4 +1,4 @@
-/* test_folding.c - with the costs of real machines: folded or not, a strategy has the same figures. */
+/* test_folding.c - with the costs of real machines, a strategy has the same figures folded or not. */
 #include "sim/search/evaluate.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_net.h"
@@ -31,7 +31,8 @@ static hp_evaluation evaluate(hp_arena *arena, const hp_eval_setup *setup, const
 static void check(const hp_machine *m, const hp_evaluation *a, const hp_evaluation *b) {
     const hp_candidate *x = &a->figures, *y = &b->figures;
     if (fabs(x->step_s - y->step_s) > 1e-12 || fabs(x->step_low_s / y->step_low_s - 1) > 1e-6 ||
-        fabs(x->step_high_s / y->step_high_s - 1) > 1e-6) /* waits are means over ranks, added up otherwise */
+        fabs(x->step_high_s / y->step_high_s - 1) > 1e-6) /* waits are means over ranks, summed in another
+                                                           * order */
         fail_msg("%s on %d x %d %s: folded %.9f s (%.9f-%.9f), all %.9f s (%.9f-%.9f)", x->strategy, m->nodes,
                  m->devices_per_node, m->name, x->step_s, x->step_low_s, x->step_high_s, y->step_s,
                  y->step_low_s, y->step_high_s);

@@ -1,5 +1,5 @@
-/* test_infer.c - the search in inference: strips of the image where memory is short, held against
- * trying everything. */
+/* test_infer.c - the search in inference: strips of the image if memory is short, compared with trying
+ * everything. */
 #include "networks/graph/deploy.h"
 #include "networks/graph/depths.h"
 #include "sim/search/fix.h"
@@ -29,7 +29,7 @@ static world infer_world(const char *machine, const char *net, int image, int64_
     return w;
 }
 
-/* Fewest bytes of a strategy without strips; of one that has any: INT64_MAX. */
+/* Fewest bytes of a strategy without strips; INT64_MAX if there is none. */
 static int64_t least_whole(const hp_search_result *r) {
     int64_t least = INT64_MAX;
     for (int i = 0; i < r->n; i++)
@@ -38,7 +38,7 @@ static int64_t least_whole(const hp_search_result *r) {
     return least;
 }
 
-/* With room there are no strips; without, whatever fits is in strips, and keeps to the limit. */
+/* With enough memory, there are no strips; otherwise whatever fits is in strips and respects the limit. */
 static void strips_come_where_memory_is_short(void **state) {
     (void)state;
     static const char *const nets[] = {"resnet18", "unet:4", "mobilenetv2"};
@@ -93,7 +93,7 @@ static void the_fastest_that_fits_is_found(void **state) {
     }
 }
 
-/* A strategy that is too large is told how many strips would do, and they do. */
+/* A strategy that is too large is told how many strips suffice, and they do. */
 static void strips_are_a_fix(void **state) {
     (void)state;
     world w = infer_world("thesis-a100", "unet:8", 256, 1, HP_PREC_FP32);
@@ -114,7 +114,7 @@ static void strips_are_a_fix(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Fewest bytes, placed, of any power of two of strips to any depth, on one device. */
+/* Fewest bytes, placed, over all powers of two of strips and all depths, on one device. */
 static int64_t least_placed(const world *w) {
     hp_eval *e = hp_eval_new(w->arena, &w->setup);
     int64_t least = INT64_MAX;
@@ -134,7 +134,7 @@ static int64_t least_placed(const world *w) {
     return least;
 }
 
-/* The oracle: all of them, one by one. With one byte less than the least of them nothing fits. */
+/* The oracle: all of them, one by one. With one byte less than their minimum, nothing fits. */
 static void any_limit_that_some_strips_keep_is_kept(void **state) {
     (void)state;
     static const char *const nets[] = {"unet:4", "resnet18", "mobilenetv2"};
@@ -158,7 +158,7 @@ static int64_t pixels_after(const hp_graph *g, int unit) {
     return (int64_t)t->h * t->w;
 }
 
-/* Depths end right after a unit whose map is smaller than every map before it. */
+/* Depths end right after a unit whose map is smaller than all before it. */
 static void depths_end_where_the_map_shrinks(void **state) {
     (void)state;
     static const char *const nets[] = {"resnet101", "unet:8", "mobilenetv2", "vgg19", "resnet-v2-29"};

@@ -1,5 +1,5 @@
-/* test_search.c - the search against trying everything; memory limits; bounds that never cut off a winner.
- * What it knows before lowering is in test_estimate.c, inference in tests/sim/search/test_infer.c. */
+/* test_search.c - the search compared with trying everything; memory limits; bounds that never cut off a
+ * winner. Estimates before lowering are in test_estimate.c, inference in tests/sim/search/test_infer.c. */
 #include "networks/graph/precision.h"
 #include "plan/memory/memory_yardstick.h"
 #include "sim/memory/eager.h"
@@ -27,7 +27,7 @@ static void bounds_never_cut_off_a_winner(void **state) {
     (void)state;
     static const char *const nets[] = {"cnn", "resnet-v1-8", "mobilenetv2", "resnet-v1-8", "cnn"};
     static const char *const machines[] = {"local", "thesis-a100", "lassen", "thesis-a100", "lassen"};
-    static const int devices[] = {4, 2, 2, 2, 4}; /* the larger the network, the fewer */
+    static const int devices[] = {4, 2, 2, 2, 4}; /* fewer for larger networks */
     static const int32_t precs[] = {HP_PREC_FP32, HP_PREC_FP32, HP_PREC_TF32, HP_PREC_BF16, HP_PREC_FP16};
     const bool whole = law_all("bounds of three more networks, machines and precisions");
     for (int i = 0; i < 5; i++) {
@@ -45,8 +45,8 @@ static void bounds_never_cut_off_a_winner(void **state) {
     }
 }
 
-/* The oracle: every strategy of the space, lowered and simulated one by one, and some of them proved: any are
- * in test_lowering.c. */
+/* The oracle: every strategy of the space, lowered and simulated one by one, and some of them proved
+ * (test_lowering.c covers any). */
 static void the_winner_is_the_exhaustive_optimum(void **state) {
     (void)state;
     const int most = law_all("the optimum of four devices") ? 4 : 3;
@@ -83,7 +83,7 @@ static void the_winner_is_the_exhaustive_optimum(void **state) {
     }
 }
 
-/* Nothing depends on the clock or on memory addresses, also where the budget ends the search. */
+/* Nothing depends on the clock or on memory addresses, even if the budget ends the search. */
 static void searches_repeat_themselves(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet18", 256, 8);
@@ -130,8 +130,7 @@ static void the_space_has_every_axis(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* What is kept fits; what is rejected for memory does not; the fix of the nearest reject was tried and fits.
- */
+/* What is kept fits; what is rejected for memory does not; the nearest reject's fix was tried and fits. */
 static void memory_limits_are_kept(void **state) {
     (void)state;
     const int devices = law_all("memory limits of four devices, not of two") ? 4 : 2;
@@ -160,7 +159,8 @@ static void memory_limits_are_kept(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* On CPUs the node's memory is one: two ranks that fit alone may not fit together, each with its yardsticks. */
+/* On CPUs, ranks share the node's memory: two that fit alone may not fit together, each with its
+ * yardsticks. */
 static void ranks_of_a_node_share_its_memory(void **state) {
     (void)state;
     hp_machine m = {
@@ -205,7 +205,7 @@ static void clients_share_their_devices_memory(void **state) {
     }
 }
 
-/* A tie is what is no further away than its errors explain: 90 % of a normal distribution. */
+/* Two values tie if errors explain their distance: 90 % of a normal distribution. */
 static void a_tie_is_within_the_errors(void **state) {
     (void)state;
     for (int k = 1; k <= 200; k++) {
@@ -221,8 +221,8 @@ static void a_tie_is_within_the_errors(void **state) {
     }
 }
 
-/* Lists that were ranked apart (one per precision) and are put together rank as if they had been found together: by
- * the step, with ties marked anew, equal ones in the order they came. */
+/* Separately ranked lists (one per precision), once joined, rank as if found together: by the step, with ties
+ * marked anew, and equal ones in their order of arrival. */
 static void ranked_lists_join_to_a_ranked_list(void **state) {
     (void)state;
     enum { MOST = 40 };
@@ -255,8 +255,8 @@ static void ranked_lists_join_to_a_ranked_list(void **state) {
     assert_true(ties > 0);
 }
 
-/* Every rank of the plan is in the stored trace with every task, ending at the predicted step; a rebuilt plan
- * is equal. */
+/* The stored trace contains every rank of the plan with every task and ends at the predicted step; a rebuilt
+ * plan is equal. */
 static void a_written_prediction_reads_back(void **state) {
     (void)state;
     world w = make_world("local", "cnn", 28, 8);
@@ -296,7 +296,8 @@ static void a_written_prediction_reads_back(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Of what a spent budget leaves open, strategies that fit and may be better: simulated, they take what was said at least. */
+/* Strategies left open by a spent budget fit and may be better: simulated, they take at least their stated
+ * bound. */
 static void what_stays_open_is_named(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v1-20", 32, 64);

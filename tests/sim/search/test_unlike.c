@@ -1,5 +1,5 @@
-/* test_unlike.c - predictions on machines whose devices are not all alike, against those on machines whose devices are, and
- * against every cut. */
+/* test_unlike.c - predictions on machines with different devices, compared with machines with equal ones, and
+ * with every cut. */
 #include "plan/strategy/strategy.h"
 #include "networks/nets/nets.h"
 #include "sim/search/evaluate.h"
@@ -34,7 +34,7 @@ static hp_machine parsed(const char *text) {
     return m;
 }
 
-/* `w` must stay where it is. */
+/* `w` must not move. */
 static void build(world *w, const char *machine, int batch) {
     hp_error err = {0};
     hp_cost_table *t = NULL;
@@ -80,7 +80,7 @@ static const char *const strategies[] = {"dp=4",
                                          "stages=4,cut=3:2:3:2,sched=gems,gems=2,micro=2"};
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
-/* Two names for the same device change nothing, wherever the names are. */
+/* Two names for the same device change nothing, wherever they occur. */
 static void a_class_is_its_figures(void **state) {
     (void)state;
     for (int i = 0; i < STRATEGIES; i++) {
@@ -95,7 +95,7 @@ static void a_class_is_its_figures(void **state) {
     }
 }
 
-/* One rank computes one task after another: at half the speed, twice as long. */
+/* A rank computes one task after another, so at half the speed it takes twice as long. */
 static void half_the_speed_takes_twice_as_long(void **state) {
     (void)state;
     const double full = seconds("nodes=1; node=2 x t4", "dp=1"),
@@ -152,8 +152,8 @@ static void folded_or_not_it_is_the_same(void **state) {
         }
 }
 
-/* Against every other cut, simulated: those of stages of different speeds are as good as the best, but for what
- * messages and the pipeline's ends add to the slowest stage. */
+/* Compared with every other cut, simulated: cuts for stages of different speeds are as good as the best, up
+ * to what messages and the pipeline's ends add to the slowest stage. */
 static void cuts_follow_the_devices(void **state) {
     (void)state;
     static const char *const machines[] = {"nodes=1; node=2 x t4; slow=0.1:50%",
@@ -179,7 +179,7 @@ static void cuts_follow_the_devices(void **state) {
     }
 }
 
-/* Every other proportion of two members, simulated: key=a:b with a + b = total. */
+/* Best of all proportions of two members, simulated: key=a:b with a + b = total. */
 static double best_of_all(world *w, const char *base, const char *key, int total) {
     double best = INFINITY;
     for (int first = 1; first < total; first++) {
@@ -191,7 +191,8 @@ static double best_of_all(world *w, const char *base, const char *key, int total
     return best;
 }
 
-/* Shares of the batch and heights and widths of tiles, against all there are; nothing changes where devices are alike. */
+/* Shares of the batch, and heights and widths of tiles, compared with all possible ones; nothing changes if
+ * devices are equal. */
 static void shares_and_tiles_follow_the_devices(void **state) {
     (void)state;
     static const char *const machines[] = {"nodes=1; node=2 x t4", "nodes=1; node=2 x t4; slow=0.1:50%",
@@ -221,7 +222,7 @@ static void shares_and_tiles_follow_the_devices(void **state) {
         }
 }
 
-/* A rank's memory is that of the device that it gets. */
+/* A rank's memory is that of its device. */
 static void each_rank_fits_its_own_device(void **state) {
     (void)state;
     const hp_machine m = parsed("nodes=1; node=1 x a100-40 + 1 x v100-16");
@@ -251,7 +252,7 @@ static void each_rank_fits_its_own_device(void **state) {
     }
 }
 
-/* What the mix costs is the difference to what the same strategy takes on equal devices. */
+/* The cost of the mix is the difference from the same strategy on equal devices. */
 static void a_mix_costs_what_equal_devices_gain(void **state) {
     (void)state;
     world w;

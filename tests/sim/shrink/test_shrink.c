@@ -1,5 +1,6 @@
-/* test_shrink.c - a strategy on fewer devices: it is on no more than there are, splits the batch into the same groups, is
- * legal and fits, over random networks and strategies. That it trains alike is a law of tests/laws/test_resume.c. */
+/* test_shrink.c - a strategy on fewer devices uses no more than there are, splits the batch into the same
+ * groups, is legal and fits, over random networks and strategies. tests/laws/test_resume.c has the law that
+ * it trains alike. */
 #include "networks/nets/nets.h"
 #include "sim/shrink/shrink.h"
 #include "tests/support/plan/law_cases.h"
@@ -39,7 +40,7 @@ static void lists_are_on_the_devices_with_the_same_groups(void **state) {
     }
 }
 
-/* Of a replica no kind is lost that need not be: two ranks are enough for one kind, whichever it is. */
+/* A replica loses no kind of parallelism needlessly: two ranks are enough for one kind, whichever it is. */
 static void a_kind_stays_while_there_are_ranks_for_it(void **state) {
     (void)state;
     static const struct {
@@ -80,7 +81,7 @@ static void a_kind_stays_while_there_are_ranks_for_it(void **state) {
     hp_arena_free(arena);
 }
 
-/* A set-up on devices of so much memory. */
+/* A set-up on devices with this much memory. */
 typedef struct setting {
     hp_machine machine;
     hp_cost_table *table;
@@ -130,7 +131,8 @@ static void what_is_found_is_legal_and_fits(void **state) {
     assert_true(refused >= (int)law_cases(60) / 20);
 }
 
-/* Where memory lacks, recomputation comes before smaller groups of samples; where it lacks for all, that is said. */
+/* If memory is short, recomputation comes before smaller groups of samples; if nothing fits, that is
+ * reported. */
 static void less_memory_recomputes(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();
