@@ -146,7 +146,8 @@ static hp_status read_entries(hp_safetensors *st, json_t *root, hp_error *err) {
 
 static int by_offset(const void *x, const void *y) {
     const hp_st_tensor *a = x, *b = y;
-    const int64_t na = a->count, nb = b->count; /* of two tensors at one offset, the empty one sorts first */
+    const int64_t na = a->count, nb = b->count; /* if two tensors have one offset, the empty one sorts
+                                                 * first */
     if (a->data != b->data) return a->data < b->data ? -1 : 1;
     return (na > nb) - (na < nb);
 }

@@ -16,7 +16,7 @@ void hp_safetensors_close(hp_safetensors *st); /* NULL is fine */
 
 /* Number of tensors. */
 int hp_safetensors_count(const hp_safetensors *st);
-const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i); /* in data order */
+const hp_st_tensor *hp_safetensors_tensor(const hp_safetensors *st, int i);          /* in data order */
 const hp_st_tensor *hp_safetensors_find(const hp_safetensors *st, const char *name); /* or NULL; O(log n) */
 
 /* From now on, a file name that begins with `strip` is looked up with `prefix` in its place. This handles

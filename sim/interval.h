@@ -27,12 +27,12 @@ enum { HP_INTERVAL_STEPS = 10 };
 
 /* Variances of a step's logarithm, by cause. */
 typedef struct hp_uncertainty {
-    double model; /* of this table's predictions: simulator and rows together */
-    /* of the rows on which this step rests (hp_exposure_variance), beyond their part in `model` */
+    double model; /* variance of this table's predictions: simulator and rows together */
+    /* variance of the rows on which this step rests (hp_exposure_variance), beyond their part in `model` */
     double costs;
-    double jitter; /* of a run's result around its long-term mean */
-    double drift;  /* of the machine's speed between runs */
-    double draws;  /* of the prediction, due to finitely many draws */
+    double jitter; /* variance of a run's result around its long-term mean */
+    double drift;  /* variance of the machine's speed between runs */
+    double draws;  /* variance of the prediction, due to finitely many draws */
 } hp_uncertainty;
 
 /* Jitter of a run's figure, derived from that of a step of `step_s` (variance of its logarithm): neighbouring

@@ -77,7 +77,7 @@ static void two_per_cent_are_no_gain(void **state) {
 static void without_the_rules_time_nothing_wins(void **state) {
     const hp_comm_table *t = classes(*state, ROW("mpi", "1000:1e-6 1e7:1e-5"), HP_DEVICE_CPU);
     assert_int_equal(t->n, 0);
-    /* measured up to 16 KiB, and another algorithm from 64 KiB on: unknown in between; beyond, that one goes on */
+    /* measured up to 16 KiB, and another algorithm from 64 KiB on, which continues; unknown in between */
     t = classes(*state,
                 ROW("mpi", "1024:1e-6 16384:1e-6") ROW("own.doubling", "1024:1e-4 16384:1e-4")
                     ROW("own.ring", "65536:1e-4 1048576:1e-3") ROW("shm.ring", "65536:1e-5 1048576:1e-4"),
