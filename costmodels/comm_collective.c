@@ -17,8 +17,8 @@
 
 /* --- steps --- */
 
-/* Fraction of the bytes on the longest path that takes time of its own. Slices of the data pipeline through
- * the steps: with many slices, each one after the first takes as long as it keeps the busiest member busy. */
+/* Fraction of the bytes on the longest path that takes extra time. Slices of the data pipeline through the
+ * steps: each slice after the first takes as long as the busiest member needs for it. */
 static double not_overlapped(hp_algorithm a, const hp_collective_case *c, const hp_collective_load *load,
                              double bytes) {
     const double sent = load->inside.sent + load->across.sent;

@@ -85,7 +85,7 @@ enum {
     HP_ATTEND_CACHE,
     HP_ATTEND_CACHED
 };
-/* Multiprocessors of a device. */
+/* Number of multiprocessors of a device. */
 enum { HP_UNITS_COUNT };
 /* Back end: seconds per operation; bytes/s of copies to and from the host around it (0: none). Between ranks
  * of a node: bytes/s and seconds of a message through host memory instead of the link (0: over the link). */

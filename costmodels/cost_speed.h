@@ -28,9 +28,8 @@ double hp_speed_of_work(const hp_speed *s, const hp_machine *m, const hp_work *w
 /* The slowdown of a message or collective of `bytes`, which cores copy; 1 elsewhere. */
 double hp_speed_of_copy(const hp_speed *s, const hp_machine *m, double bytes);
 
-/* Share of the node's compute that a task takes if its own was not measured. Ranks that all do the same slow
- * each other down as yardsticks of as many ranks do, by s = quiet rN / quiet r1, so each has s / N. 0:
- * unknown. */
+/* Share of the node's compute that a task takes if its own was not measured. N ranks that do the same slow
+ * each other down as yardsticks do, by s = quiet rN / quiet r1, so each has s / N. 0: unknown. */
 double hp_speed_share(const hp_cost_table *t, const hp_machine *m, const hp_work *w);
 
 hp_cost hp_cost_times(hp_cost c, double factor);

@@ -93,7 +93,8 @@ bool hp_work_fallback(const hp_work *w, int fallback, hp_work *out);
  * does not. */
 bool hp_work_kernel(const hp_work *w, hp_work *kernel);
 
-/* --- comm_p2p.c: what a back end adds to a link, `message`: to one message; NULL: no particular back end. */
+/* --- comm_p2p.c: what a back end adds to a link; with `message`, to one message. NULL: no particular back
+ * end. */
 const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node,
                            bool message);
 /* Rate in bytes/s of the link on which the class's rows were measured. */

@@ -106,7 +106,7 @@ static hp_status make_tables(hp_db *db, hp_error *err) {
     return execute(db, pragmas, err);
 }
 
-/* For this processor alone. */
+/* Begins samples for this processor only. */
 static hp_status begin(hp_db *db, const char *processor, hp_error *err) {
     bool empty = false, same = false;
     HP_TRY(execute(db, "BEGIN IMMEDIATE", err));

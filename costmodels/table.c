@@ -167,7 +167,7 @@ const hp_row *hp_row_of_class(const hp_cost_table *t, hp_row_kind kind, const hp
     const hp_cost_table here = {.n = t->n, .row = t->row};
     const hp_row *own = hp_rows_find(&here, kind, d->name, key);
     if (own && strcmp(own->class, "*") != 0) return own;
-    /* "rtx-5090" is like "rtx-pro-6000", which is like "l40s", which is like "a100-40", which is like itself */
+    /* "rtx-5090" is like "rtx-pro-6000", that like "l40s", that like "a100-40", which is like itself */
     const char *like = d->like, *before = "";
     for (; *like && strcmp(like, before) != 0; before = like, like = hp_device_class_like(like)) {
         const hp_row *row = hp_rows_find(&here, kind, like, key);

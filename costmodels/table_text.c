@@ -2,9 +2,8 @@
  * number and is never skipped.
  *
  *   file   = "hplan-cost 2" NL "machine " NAME NL "date " DATE NL
- *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL] ["speed " ARITH " " L2 " " DRAM
- *            NL]
- *            { comment | row }
+ *            ["processor " TEXT NL] ["driver " TEXT NL] ["status " STATUS NL]
+ *            ["speed " ARITH " " L2 " " DRAM NL] { comment | row }
  *   row    = KIND " " CLASS [" " KEY] " | " SOURCE " " RESIDUAL " " SAMPLES [" " WHERE] " |"
  *            { " " X ":" Y } NL
  *

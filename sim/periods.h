@@ -1,6 +1,8 @@
-/* periods.h - repeating micro-batches are simulated once. If all ranks' state equals an earlier one except
- * that tasks are the same number of places further in their queues, and the coming tasks repeat too, then
- * everything in between happens again, nanosecond by nanosecond. Whole periods are then skipped. */
+/* periods.h - repeating micro-batches are simulated once.
+ *
+ * Suppose that the state of all ranks equals an earlier one, except that tasks are the same number of places
+ * further in their queues, and that the coming tasks repeat too. Then everything in between happens again,
+ * nanosecond by nanosecond, and whole periods are skipped. */
 #ifndef HP_PERIODS_H
 #define HP_PERIODS_H
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { GROWING = -1 }; /* in place of a rate */
+enum { GROWING = -1 }; /* marker instead of a rate */
 
 typedef struct solver {
     const hp_share_problem *p;
@@ -69,7 +69,7 @@ static void fill_up(const solver *s, double level) {
     for (int32_t i = 0; i < s->n_open; i++) {
         const int32_t r = s->open[i];
         if (s->growing[r] <= 0 || s->left[r] > s->growing[r] * level * (1 + 1e-12))
-            continue; /* rounding of the division */
+            continue; /* rounding error of the division */
         for (int32_t k = s->user_first[r]; k < s->user_first[r + 1]; k++)
             if (s->rate[s->user[k]] < 0) freeze(s, s->user[k], level);
     }

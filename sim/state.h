@@ -150,7 +150,7 @@ static inline const hp_wired_role *sim_role(const sim *s, int rank) {
 static inline int32_t sim_resource(const sim *s, sim_resource_kind kind, int32_t place) {
     return s->resource_first[kind] + place;
 }
-/* Where such resources are. */
+/* Kind of place to which such resources belong. */
 hp_place_kind sim_place_of(sim_resource_kind kind);
 
 /* interp.c: the steps of a rank */
@@ -162,7 +162,7 @@ void sim_wake(sim *s, int rank);
 /* The task is done: its dependents may start. */
 void sim_complete(sim *s, int rank, int task);
 
-/* routes.c: where messages and collectives go, and what they take */
+/* routes.c: routes and costs of messages and collectives */
 void sim_routes_init(sim *s);
 /* A message's resource uses between two ranks; returns the number of uses. */
 int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[SIM_WAY]);

@@ -65,7 +65,7 @@ bool calibrate_is_too_long(double step_s, int32_t batch) {
 }
 
 int32_t calibrate_ranks(const hp_machine *m) {
-    static const int32_t MOST_RANKS = 8; /* more ranks only repeat what these say about sharing */
+    static const int32_t MOST_RANKS = 8; /* more ranks would add nothing about sharing */
     const int32_t here = m->device.is_cpu ? m->cores_per_node : m->devices_per_node;
     return here < MOST_RANKS ? here : MOST_RANKS;
 }

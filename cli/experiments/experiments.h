@@ -38,7 +38,7 @@ typedef struct experiment_row {
     bool has_figure;
     experiment_measure measure;
     double low, high; /* published; equal except for bands */
-    const char *word; /* published, of a word */
+    const char *word; /* published value of a word measure */
     experiment_kind kind;
     bool used;         /* used for rows of the shipped table that cite the file */
     const char *group; /* group whose best row was published; NULL: none */
@@ -121,7 +121,7 @@ experiment_run **experiment_evaluate_all(hp_arena *arena, const experiment_book 
 
 typedef enum experiment_verdict { EXPERIMENT_OPEN, EXPERIMENT_MISS, EXPERIMENT_HIT } experiment_verdict;
 
-/* A prediction beside what was published. */
+/* A prediction beside the published figure. */
 typedef struct experiment_result {
     double value;     /* NAN: none */
     const char *word; /* NULL: none */

@@ -51,7 +51,7 @@ static double mean_error(const experiment_book *b, const experiment_filter *w, e
     return experiment_mean(sum, *points);
 }
 
-/* Citations, in tables, of the files with figures of this value on which they rest. */
+/* Citations, in tables, of files with figures of this value on which tables rest. */
 static int cited_by(hp_arena *arena, const experiment_book *b, const experiment_filter *w,
                     const char *const **list) {
     const char **cited = HP_NEW(arena, const char *, b->n);

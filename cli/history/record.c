@@ -10,7 +10,7 @@
 
 enum { DATE = 32, NAME = 128 };
 
-/* What the row points to. */
+/* Strings that the row points to. */
 typedef struct texts {
     char now[DATE], image[40], strategy[HP_STRATEGY_TEXT], host[NAME], processor[NAME];
 } texts;

@@ -48,8 +48,8 @@ static bool read_some(int fd, char *out, size_t size, size_t *used) {
     return n < 0 && errno == EAGAIN;
 }
 
-/* Reads until the pipe ends or the child has ended: a process that it left behind may hold the pipe open. `fd`
- * does not block. Returns false at the deadline. */
+/* Reads until the pipe ends or the child has ended: a process that it left behind may hold the pipe open.
+ * `fd` does not block. Returns false at the deadline. */
 static bool read_all(int fd, int child, double deadline_s, char *out, size_t size) {
     size_t used = 0;
     for (;;) {

@@ -10,8 +10,8 @@
 typedef struct run_status {
     char json[4160];     /* path */
     const char *metrics; /* path; NULL: none */
-    json_t *o;           /* what the file says */
-    double written_s;    /* when, of hp_now_s */
+    json_t *o;           /* content of the file */
+    double written_s;    /* hp_now_s at the last write */
     double steps_s;      /* total seconds of the steps so far, */
     int64_t n_step;      /* and their number */
     bool failed;         /* it could not be written, which was reported once */

@@ -100,8 +100,7 @@ void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph
                       hp_work *w);
 /* Device memory that an allocation takes, in bytes. */
 int64_t hp_framework_block(const hp_framework *f, int64_t bytes);
-/* Number of thread blocks of the layer's kernel if it is too small for some devices; 0: as many as it
- * wants. */
+/* Number of thread blocks of the layer's kernel if it is too small for some devices; 0: no limit. */
 int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c);
 
 /* Number of attention scores that a framework stores: all queries by all keys, including future ones, for

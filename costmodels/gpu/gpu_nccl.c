@@ -79,7 +79,7 @@ static double ring_latency(hp_nccl_what what, const shape *s, int protocol) {
            across * inter;
 }
 
-/* --- tree: of all-reduces --- */
+/* --- tree: all-reduces --- */
 
 static double tree_rate(hp_nccl_chip chip, const shape *s, int protocol, double bytes) {
     double rate = 0.85 * fmin(0.92 * s->bus, s->channels * tree_channel[chip][s->of_nodes]);
@@ -96,7 +96,7 @@ static double tree_latency(const shape *s, int protocol) {
                                       floor(log2(s->nodes)) * tree_hop[NET][protocol]);
 }
 
-/* --- sums in switches: of all-reduces, by protocol Simple only, of more than two devices a node --- */
+/* --- sums in switches: all-reduces, only by protocol Simple, with more than two devices per node --- */
 
 /* Number of channels as NCCL uses on eight H100s; rate of a channel and its efficiency; for the tree, the
  * maximum with two and with more nodes. */
@@ -118,7 +118,7 @@ static double nvls_latency(const shape *s) {
     return nvls_hop + (s->nodes > 1 ? 2 * floor(log2(s->nodes)) * nvls_tree_net : 0);
 }
 
-/* --- sums in switches of the network: of all-reduces over nodes, by protocol Simple --- */
+/* --- sums in network switches: all-reduces across nodes, by protocol Simple --- */
 
 /* A chain's hop over NVLink, and the path to the switches and back; efficiency of the NICs as in NCCL 2.12.
  * Each byte goes up and down once, both concurrently, while a ring sends it twice. Within the nodes, it

@@ -24,7 +24,7 @@ static bool nccl_has(hp_collective what, hp_algorithm a) {
                                      : nccl_name(what, a) != NULL;
 }
 
-/* Below so many bytes. */
+/* The protocol for fewer than `below` bytes. */
 typedef struct protocol {
     const char *name;
     uint64_t below;

@@ -7,7 +7,7 @@
 
 const char *const hp_backend_names[] = {"own", "mpi", "nccl", "shm", NULL};
 
-/* The words of the table. */
+/* Words used in the table. */
 enum {
     FP32 = 1 << HP_PREC_FP32,
     TF32 = 1 << HP_PREC_TF32,

@@ -38,7 +38,7 @@ enum { HP_GPU_HEAD_CHANNELS = 256 };
 typedef enum hp_device_place { HP_PLACE_HOST, HP_PLACE_GPU } hp_device_place;
 
 typedef struct hp_device_info {
-    const char *name; /* as --device says it */
+    const char *name; /* name for --device */
     hp_device_kind kind;
     hp_dtype dtype;          /* element type of its programs */
     uint32_t trains, infers; /* precisions: 1 << hp_prec */

@@ -81,7 +81,7 @@ static bool read_as_trained(const store_state *s, int32_t tensor) {
     return false;
 }
 
-/* Matrix layers read in the low store whatever can be stored low, even if other readers want real numbers. */
+/* Matrix layers read the low store wherever possible, even if other readers need real numbers. */
 static bool computes_low(const store_state *s, int layer) {
     static const bool may[HP_LAYER_OPS] = {
         [HP_CONV] = true,    [HP_CONVT] = true,  [HP_BN] = true,     [HP_ACT] = true,

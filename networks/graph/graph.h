@@ -107,7 +107,7 @@ typedef enum hp_init {
 typedef struct hp_stored {
     const char *name; /* NULL: same name and layout as the parameter */
     int32_t n_dim, dim[4];
-    /* index of the parameter's first element in the file's tensor, seen as (rows, columns) of the parameter */
+    /* index of the parameter's first element in the file's tensor as (rows, columns) of the parameter */
     int64_t first;
     bool turned; /* the file stores (columns, rows) */
 } hp_stored;

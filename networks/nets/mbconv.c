@@ -9,7 +9,7 @@ int hp_build_conv_norm(hp_builder *b, int x, const char *name, int out_c, hp_win
     return act == HP_ACT_NONE ? x : hp_build_act(b, x, hp_arena_printf(b->arena, "%s.2", name), act);
 }
 
-/* The hard sigmoid is torch's, of slope 1/6. */
+/* The hard sigmoid is torch's, with slope 1/6. */
 static int excite(hp_builder *b, int x, const char *name, const hp_mbconv *m) {
     const hp_window one = {.k = 1, .bias = true};
     int y = hp_build_adaptpool(b, x, hp_arena_printf(b->arena, "%s.avgpool", name), 1, 1);

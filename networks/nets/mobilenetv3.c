@@ -5,7 +5,7 @@
 
 typedef struct bneck_row {
     int k, expanded, out_c;
-    bool squeezes, hard_swish; /* SE; NL is HS, else RE */
+    bool squeezes, hard_swish; /* SE; NL: HS if set, otherwise RE */
     int stride;
 } bneck_row;
 

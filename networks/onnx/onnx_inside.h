@@ -56,12 +56,12 @@ typedef struct onnx_type {
 
 /* NULL for types that are not supported (strings, complex numbers). */
 const onnx_type *onnx_type_of(int type);
-double onnx_real(const onnx_const *c, int64_t i); /* 0 where nothing is stored */
+double onnx_real(const onnx_const *c, int64_t i); /* 0 if nothing is stored */
 int64_t onnx_integer(const onnx_const *c, int64_t i);
 
 /* --- values --- */
 
-/* Integers q that represent scale (q - zero), of an 8-bit type. n: 1, or one per channel. */
+/* Integers q of an 8-bit type that represent scale (q - zero). n: 1, or one per channel. */
 typedef struct onnx_quant {
     int n;
     const double *scale, *zero;
@@ -295,7 +295,7 @@ hp_status onnx_emit_scale(const onnx_call *c, int32_t x, const float *factor, co
                           int32_t *tensor);
 /* Adds the bias (NULL: none) of the conv or linear layer just appended. */
 hp_status onnx_emit_bias(const onnx_call *c, const onnx_const *bias, int64_t outs);
-/* The constant's elements as float32, NULL where weights are not read. */
+/* The constant's elements as float32; NULL if weights are not read. */
 const float *onnx_floats(const onnx_call *c, const onnx_const *k);
 /* The name, with a number appended if it is taken; adds it to `names`. */
 const char *onnx_unique(hp_arena *arena, onnx_names *names, const char *name);

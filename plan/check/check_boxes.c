@@ -19,7 +19,8 @@ typedef struct checker {
 
 /* --- parameters and packed weights --- */
 
-/* Requires a block, of the bucket that holds the parameter, exactly where the role keeps only parts. */
+/* A role that keeps only parts must have a block, of the bucket that holds the parameter; other roles must
+ * have none. */
 static hp_status want_block_of(const checker *c, int32_t id, int fixed, bool wanted, const hp_param *param,
                                const hp_param_place *at) {
     const bool present = wanted && hp_keeps_parts(c->p, fixed);

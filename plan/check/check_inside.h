@@ -90,7 +90,7 @@ hp_status hp_check_deployed(hp_arena *arena, const hp_program *p, const hp_graph
 
 /* Parts of a buffer's box. */
 typedef struct hp_region {
-    bool whole; /* all of it; else: */
+    bool whole; /* all of the box; otherwise: */
     int32_t n, room;
     hp_box *part;
 } hp_region;

@@ -51,7 +51,7 @@ typedef struct hp_balance_run {
     int64_t most_tries; /* 0: none */
     int alpha;          /* tries without gain before Shisha stops; 0: 10 */
     int64_t tries;
-    double spent_s, best_s; /* INFINITY: nothing that fits */
+    double spent_s, best_s; /* best_s is INFINITY until something fits */
     hp_balance best;
     hp_balance_step *curve;
     int n_curve, curve_capacity;

@@ -38,7 +38,7 @@ static double estimate(const hp_chain *c, const double *factor, const hp_balance
     return most;
 }
 
-/* Takes a small space completely, in order; of a large one, as many as can be examined. */
+/* Takes all of a small space, in order; from a large one, as many configurations as can be examined. */
 static int fill(hp_balance_run *r, entry *list) {
     double factor[HP_BALANCE_CLASSES];
     for (int k = 0; k < r->chain->n_class; k++) factor[k] = factor_of(r->chain, k);

@@ -7,7 +7,7 @@
 #include "sim/search/evaluate.h"
 
 typedef struct hp_prediction {
-    hp_eval_setup setup; /* what it rests on */
+    hp_eval_setup setup; /* conditions of the prediction */
     hp_evaluation evaluation;
     hp_sim_result trace; /* with spans */
 } hp_prediction;

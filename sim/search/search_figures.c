@@ -101,7 +101,7 @@ static hp_status draw_all(const hp_eval_setup *o, const hp_sim_costs *costs, con
     return HP_OK;
 }
 
-/* One where nothing jitters. */
+/* Number of draws; one without jitter. */
 static int draws_wanted(const hp_eval_setup *o, const hp_program *p, int64_t tasks) {
     const hp_jitter_process jitter = hp_figures_jitter(o);
     const int64_t ranks = hp_program_ranks(p), all = ranks <= UNFOLDED_RANKS ? tasks * p->dp : tasks;

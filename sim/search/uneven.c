@@ -1,6 +1,6 @@
-/* uneven.c - proportions for devices that are not alike: each replica, and each row and column of tiles, as
- * much as the slowest of its ranks manages in the time of the others. Speeds say about where to look; what is
- * exchanged, computed twice and rounded decides, so the ones around are simulated. */
+/* uneven.c - proportions for devices of different speed. Each replica, and each row and column of tiles, gets
+ * as much as its slowest rank can do in the time of the others. Speeds only suggest where to look: exchanges,
+ * redundant computing and rounding decide, so neighbouring proportions are simulated. */
 #include "sim/search/search_points.h"
 #include "sim/search/search.h"
 
@@ -11,7 +11,7 @@
 
 enum {
     TRIES = 14,     /* simulations per axis */
-    AROUND = 4,     /* units on either side of what the speeds say */
+    AROUND = 4,     /* numbers of units tried on either side of the proportional one */
     MOST_KINDS = 3, /* kinds of speeds: one per class, or a slow node in addition */
     UNITS = 16      /* units of the fastest tiles */
 };

@@ -69,7 +69,7 @@ static void one_far_run_says_little(void **state) {
     assert_true(far.relative > near.relative && far.relative < 1.3 * near.relative);
 }
 
-/* Errors of short steps say nothing of long ones. */
+/* Errors of short steps say nothing about long ones. */
 static void seconds_are_told_from_parts(void **state) {
     (void)state;
     hp_held held[24];

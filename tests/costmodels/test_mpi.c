@@ -29,8 +29,8 @@ static void is(double have, double want) {
     if (fabs(have - want) > 1e-9 * want) fail_msg("%g, expected %g", have, want);
 }
 
-/* MVAPICH2-GDR over HDR: gdrcopy up to 8 KiB, one copy up to 128 KiB, then blocks of 256 KiB, of which the
- * first is copied out and in while nothing else happens. */
+/* MVAPICH2-GDR over HDR: gdrcopy up to 8 KiB, one copy up to 128 KiB, then blocks of 256 KiB. The first block
+ * is copied out and in while nothing else happens. */
 static void messages_have_three_regimes(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

@@ -327,7 +327,7 @@ static int count_beside(const hp_span *span, int64_t n) {
     return beside;
 }
 
-/* What was drawn so far. */
+/* Kinds of programs drawn so far. */
 typedef struct variety {
     bool by[HP_BACKENDS][HP_COLLECTIVES][HP_ALGORITHMS], of[HP_COLLECTIVES][HP_DTYPES];
     bool parts[HP_COLLECTIVES], apart[HP_COLLECTIVES], reduction[HP_REDUCTIONS];

@@ -22,7 +22,7 @@ typedef struct rounding_flight {
     void *all;        /* the codes of all members; NULL: they are added up */
 } rounding_flight;
 
-/* What was lost of the sum of a range. */
+/* Residual of the sums over a range. */
 typedef struct rounding_residual {
     const void *data;
     float *lost;

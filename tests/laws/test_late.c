@@ -1,6 +1,6 @@
-/* test_late.c - a device that works asynchronously, in memory that the host cannot reach, with and without
- * messages as device work, with tasks issued one by one or segment by segment. The bits are the same as with
- * synchronous work, and spans are in an order that the program allows. */
+/* test_late.c - a device that works asynchronously, in memory that the host cannot reach. Messages are device
+ * work or not; tasks are issued one by one or segment by segment. The bits are the same as with synchronous
+ * work, and spans are in an order that the program allows. */
 #include "exec/interp/graph_segments.h"
 #include "tests/support/exec/late/late_comm.h"
 #include "tests/support/exec/late/late_device.h"

@@ -62,7 +62,7 @@ static world start(hp_arena *a, uint64_t seed, bool qdq) {
     return (world){.seed = seed, .qdq = qdq, .w = onnx_writer_start(a, 13)};
 }
 
-/* Returns false where rounding may go either way. */
+/* Returns false if rounding could go either way. */
 static bool one_draw(uint64_t seed, bool qdq) {
     hp_arena *a = hp_arena_new();
     world s = start(a, seed, qdq);

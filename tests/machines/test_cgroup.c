@@ -82,7 +82,7 @@ static void version_1_has_a_hierarchy_for_each(void **state) {
     assert_true(c.cpus == 0.5);
 }
 
-/* "Hybrid": version 2 mounted without controllers beside version 1. */
+/* "Hybrid": version 2 mounted without controllers, next to version 1. */
 static void hybrid_reads_both(void **state) {
     tree *t = *state;
     tree_write(t, "/proc/self/cgroup", "2:memory:/a\n0::/b\n");

@@ -21,7 +21,8 @@ static void break_even_is_bytes_saved_by_seconds_spent(void **state) {
                         gift = {.plain_bytes = 8e9, .coded_bytes = 4e9};
     const double b = hp_codec_break_even_bytes_per_s(&half);
     assert_true(b == 2e9);
-    assert_true(half.plain_bytes / b == half.coded_bytes / b + half.codec_s); /* what the word means */
+    assert_true(half.plain_bytes / b == half.coded_bytes / b + half.codec_s); /* the definition of
+                                                                               * break-even */
     assert_true(hp_codec_break_even_bytes_per_s(&none) == 0);
     assert_true(isinf(hp_codec_break_even_bytes_per_s(&gift)));
 }

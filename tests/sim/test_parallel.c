@@ -274,7 +274,7 @@ static void copies_are_as_large_as_what_they_move(void **state) {
             const hp_work w = hp_task_work(p, g, r, t);
             const bool add = r->task[t].flags & HP_FLAG_ADD;
             const hp_buffer *dst = &r->buffer[r->operand[r->task[t].operand]];
-            /* 5 channels of 4 bytes: of a column's pixel 20, of a row of 6 or 7 pixels 120 or 140 */
+            /* 5 channels of 4 bytes: 20 for a column's pixel, 120 or 140 for a row of 6 or 7 pixels */
             static const char *const runs[] = {"16", "64", "128"};
             bool known = false;
             for (int i = 0; i < 3; i++) {

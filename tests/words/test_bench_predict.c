@@ -26,8 +26,8 @@ static int rows_of(const char *text, row *rows, int most) {
     return n;
 }
 
-/* nccl-tests: algbw = bytes / time, busbw = algbw 2(n-1)/n for an all-reduce, (n-1)/n for operations with
- * parts, whose count is of one part. */
+/* nccl-tests: algbw = bytes / time; busbw = algbw 2(n-1)/n for an all-reduce, (n-1)/n for operations with
+ * parts, where the count is one part's. */
 static void columns_are_those_of_nccl_tests(void **state) {
     static const struct {
         const char *op, *program;

@@ -101,7 +101,7 @@ static void a_fix_can_be_pasted(void **state) {
     assert_true(fixed >= N_REFUSED - 1);
 }
 
-/* ... with what comes nearest */
+/* ... and the closest alternative is named */
 static void where_nothing_helps_it_is_said(void **state) {
     static const refused tiny = {A100 "--image 64 --gpus 1 --memory-limit 1M", "dp=1"};
     words *w = *state;

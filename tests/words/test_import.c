@@ -105,7 +105,7 @@ static void a_model_is_planned_from_either_file(void **state) {
     each_row(*state, rows);
 }
 
-/* ... is a refused file, or changes nothing that is read. */
+/* ... gives a rejected file, or changes nothing that is read. */
 static void a_changed_byte(void **state) {
     words *w = *state;
     size_t n;

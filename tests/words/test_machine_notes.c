@@ -84,7 +84,7 @@ static void what_is_assumed_is_said(void **state) {
     };
     words *w = *state;
     each_row(w, rows);
-    err_empty(w); /* l40s.machine leaves nothing open */
+    err_empty(w); /* l40s.machine specifies everything */
 }
 
 /* Twice the NICs' rate equals the machine described with it; unknown changes are rejected with the known

@@ -113,7 +113,7 @@ static void whom_a_device_is_like_is_followed_or_refused(void **state) {
         step_s[i] = words_number(w, "candidates/0/step_s");
     }
     near_to(step_s[1], step_s[2], 1e-9);
-    near_to(step_s[1], step_s[0], 0.2); /* whose rows those are; A10s have fewer multiprocessors */
+    near_to(step_s[1], step_s[0], 0.2); /* the rows are theirs; A10s have fewer multiprocessors */
     hplan(w, 65,
           "simulate --net cnn --image 28 --strategy dp=1 --machine 'nodes=1; node=1 x foo; device=foo, "
           "memory=24GB, "

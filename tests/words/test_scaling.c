@@ -103,7 +103,7 @@ static void a_row_without_a_plan_has_its_reason(void **state) {
     hplan(w, 0,
           "simulate --net resnet18 --machine summit --gpus 2,3 --batch 8 --strategy dp=* --out batch.db");
     out_says(w, "^  - dp=\\* +3 +8 +E-BATCH: .*; fix: ");
-    /* where no count has a plan, each row says why */
+    /* if no count has a plan, each row says why */
     hplan(w, 3,
           "simulate --net unet:64 --image 8192 --machine summit --gpus 1,2 --batch-per-gpu 4 --strategy dp=* "
           "--out none.db");

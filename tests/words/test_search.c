@@ -86,7 +86,7 @@ static void is_sorted_by_memory(words *w, const char *net) {
     out_lacks(w, "faster than number");
 }
 
-/* ... a mark is explained where it stands, and long intervals stay apart from their neighbours. */
+/* ... marks are explained where they occur, and long intervals stay apart from their neighbours. */
 static void what_is_said_of_a_table_is_true_of_it(void **state) {
     words *w = *state;
     is_sorted_by_memory(w, "cnn --image 28");

@@ -1,5 +1,5 @@
-/* test_usage.c - the frame of the command line: help, wrong words, exit codes, a full disk and a closed pipe
- * on stdout, doctor. */
+/* test_usage.c - the command line's common behaviour: help, wrong words, exit codes, a full disk and a closed
+ * pipe on stdout, doctor. */
 #include "tests/support/words/words.h"
 
 #include <fcntl.h>

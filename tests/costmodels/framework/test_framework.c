@@ -143,7 +143,7 @@ static void scores_are_stored(void **state) {
     hp_work own = hp_work_of_case(w.g, HP_F32, &c), theirs = own;
     hp_framework_amounts(torch, &w.m, w.g, HP_F32, &c, &theirs);
     assert_true(own.flops ==
-                2.0 * 2 * 2 * 64 * 528); /* two products, of 32 queries by keys up to their own */
+                2.0 * 2 * 2 * 64 * 528); /* two products of 32 queries, each with the keys up to its own */
     assert_true(theirs.flops == 2.0 * 2 * 2 * 64 * 32 * 32);
     hp_arena_free(w.arena);
 }

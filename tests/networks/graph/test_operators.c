@@ -273,7 +273,7 @@ static hp_graph *with(hp_arena *arena, build_fn *build) {
     return g;
 }
 
-/* The program for inference of the same network is lowered all the same. */
+/* The same network can still be lowered for inference. */
 static void layers_without_a_backward_pass_are_named(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof untrained / sizeof *untrained; i++) {

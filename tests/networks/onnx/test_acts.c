@@ -17,7 +17,7 @@
 
 typedef void nodes_fn(onnx_writer *w);
 
-/* "x op constant": a node with a constant of its own. */
+/* "x op constant": a node with its own constant. */
 static void with_number(onnx_writer *w, const char *op, const char *x, float value, const char *y) {
     const char *name = hp_arena_printf(w->arena, "%s.number", y);
     onnx_write_floats(w, name, 0, NULL, &value);

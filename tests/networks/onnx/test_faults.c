@@ -109,7 +109,7 @@ static void of_a_second_output(onnx_writer *w) {
 static void of_a_function(onnx_writer *w) {
     static Onnx__FunctionProto f, *list[1] = {&f};
     onnx__function_proto__init(&f);
-    f.name = (char *)(uintptr_t) "Relu"; /* goes before the operator */
+    f.name = (char *)(uintptr_t) "Relu"; /* takes precedence over the operator */
     f.domain = (char *)(uintptr_t) "";
     w->model.functions = list;
     w->model.n_functions = 1;

@@ -56,8 +56,8 @@ static void any_order_computes_the_same(void **state) {
     hp_arena_free(a);
 }
 
-/* Two branches of two nodes: the layers of the one that comes first in the file come first, and none between
- * those of the other. */
+/* Two branches of two nodes: the layers of the branch that is first in the file come first, without any of
+ * the other's in between. */
 static void nodes_in_order_stay_where_they_are(void **state) {
     static const char *const orders[][5] = {
         {"a1", "a2", "b1", "b2", "sum"}, {"b1", "b2", "a1", "a2", "sum"}, {"a1", "b1", "b2", "a2", "sum"}};

@@ -354,7 +354,7 @@ static bool little_part_of_source(broken *x) {
 typedef struct collective_fault {
     const char *name;
     bool (*inject)(broken *x);
-    const char *codes; /* that may say it */
+    const char *codes; /* codes that may report it */
 } collective_fault;
 
 #define ANY "E-ORDER E-TYPE E-COUNT E-ROOT E-MATCH"
@@ -443,7 +443,7 @@ static bool pick_call(broken *x, const collective_program *made) {
     return false;
 }
 
-/* All members call alike. */
+/* Makes all members call alike. */
 static void spread(const broken *x) {
     for (int r = 0; r < x->p->n_role; r++) {
         hp_task *t = x->call->task[r] < 0 ? NULL : &x->p->role[r].task[x->call->task[r]];

@@ -153,7 +153,7 @@ static void no_algorithm_idles_at_its_end(void **unused) {
     check_all(check_last_step);
 }
 
-/* --- what papers give, of p members on a node: rounds, what a member sends in them, what it adds --- */
+/* --- what papers give for p members on a node: rounds, what a member sends in them, what it adds --- */
 
 typedef struct given {
     hp_algorithm a;

@@ -153,7 +153,7 @@ static void recomputation_keeps_the_input_of_a_layer(void **state) {
     }
 }
 
-/* 4 + 28/t here, of which 32 are the paper's 34 without two masks. */
+/* 4 + 28/t here, 32 of which are the paper's 34 without two masks. */
 static void the_table_adds_up(void **state) {
     (void)state;
     int whole = 0, split = 0, paper = 0, masks = 0;

@@ -91,7 +91,7 @@ static void each_stage_keeps_and_moves_what_the_paper_says(void **state) {
         }
 }
 
-/* Recomputation gathers once more. */
+/* Recomputation gathers again. */
 static void recomputation_gathers_again(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(30); seed++) {
