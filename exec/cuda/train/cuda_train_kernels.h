@@ -271,10 +271,10 @@ typedef struct hp_cuda_attend {
     } window;
     bool causal, add; /* add to the bias's gradient */
     float scale;
-    const float *bias; /* (heads, 2 window.h - 1, 2 window.w - 1) or NULL */
+    const float *bias; /* (heads, 2 h - 1, 2 w - 1 of the window) or NULL */
     float *dbias;
     const float
-        *turn;       /* (window.map_h * window.map_w, channels): cosines, then sines, by position; or NULL */
+        *turn;       /* (map_h * map_w, channels): cosines, then sines, by position; or NULL */
     float *log_sum;  /* (pixels of y, heads); NULL: not kept */
     float *product;  /* same shape; scratch of the backward pass */
     double *partial; /* scratch for the bias's gradient: (HP_GPU_BIAS_PARTS, heads, offsets) */
