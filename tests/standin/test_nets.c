@@ -116,7 +116,7 @@ static hp_graph *wide_heads(hp_arena *arena, uint64_t seed, int n_block) {
     static const int channels[] = {34, 64, 98, 130, 256};
     const int head = channels[seed % 5], heads = 1 + (int)(seed % 2), shared = 1 + (int)(seed / 2 % 2);
     const hp_heads kinds[] = {
-        {.causal = true}, {.window.h = 5, .window.w = 4, .window.shift_w = 2, .bias = true}, {.rotary = 50}};
+        {.causal = true}, {.window_h = 5, .window_w = 4, .shift_w = 2, .bias = true}, {.rotary = 50}};
     (void)n_block;
     hp_error err;
     hp_builder b = hp_builder_start(arena, "wide", 9, 9, 3, &err);

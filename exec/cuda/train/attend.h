@@ -111,7 +111,7 @@ static __device__ inline Channels<T> channels_of(const hp_cuda_attend &a, const 
     c.from = low > box.c0 ? 0 : box.c0 - low;
     c.to = low + a.channels < end ? a.channels : end - low;
     c.channels = a.channels;
-    c.window.map_w = a.window.map_w;
+    c.map_w = a.window.map_w;
     c.turn = turns ? a.turn : NULL;
     return c;
 }

@@ -72,7 +72,7 @@ static __device__ inline void store_rows(const float (&sum)[CHUNKS][OWN], const 
             const int32_t y = p.y(r), x = p.x(r);
             float v = row[threadIdx.y][c];
             if (to.turn && c < 2 * half) {
-                const float *cosine = to.turn + ((int64_t)y * to.window.map_w + x) * to.channels,
+                const float *cosine = to.turn + ((int64_t)y * to.map_w + x) * to.channels,
                             *sine = cosine + half;
                 v = c < half ? v * cosine[c] + row[threadIdx.y][c + half] * sine[c]
                              : v * cosine[c - half] - row[threadIdx.y][c - half] * sine[c - half];
