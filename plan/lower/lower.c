@@ -29,36 +29,36 @@ void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strateg
 }
 
 /* Tensors alive across a boundary: produced before layer `end`, read from there on. */
-static int32_t *crossing(hp_lower_ctx *c, int end, int32_t *n) {
-    int32_t *list = HP_NEW(c->arena, int32_t, c->g->n_tensor);
+static int32_t *crossing(const hp_lower_facts *f, int end, int32_t *n) {
+    int32_t *list = HP_NEW(f->arena, int32_t, f->g->n_tensor);
     *n = 0;
-    for (int t = 0; t < c->g->n_tensor; t++)
-        if (c->g->tensor[t].producer < end && c->last_use[t] >= end && end < c->g->n_layer) list[(*n)++] = t;
+    for (int t = 0; t < f->g->n_tensor; t++)
+        if (f->g->tensor[t].producer < end && f->last_use[t] >= end && end < f->g->n_layer) list[(*n)++] = t;
     return list;
 }
 
 /* Gradients flow through what the loss depends on and what depends on parameters. */
-static void mark_tensors(hp_lower_ctx *c) {
-    c->learns = HP_NEW(c->arena, bool, c->g->n_tensor);
-    for (int l = 1; l < c->g->n_layer; l++) {
-        const hp_layer *layer = &c->g->layer[l];
-        c->learns[layer->out] = layer->n_param > 0;
-        for (int k = 0; k < layer->n_in; k++) c->learns[layer->out] |= c->learns[layer->in[k]];
+static void mark_tensors(hp_lower_facts *f) {
+    f->learns = HP_NEW(f->arena, bool, f->g->n_tensor);
+    for (int l = 1; l < f->g->n_layer; l++) {
+        const hp_layer *layer = &f->g->layer[l];
+        f->learns[layer->out] = layer->n_param > 0;
+        for (int k = 0; k < layer->n_in; k++) f->learns[layer->out] |= f->learns[layer->in[k]];
     }
-    c->live = HP_NEW(c->arena, bool, c->g->n_tensor);
-    c->live[c->g->layer[c->g->n_layer - 1].out] = true;
-    for (int l = c->g->n_layer - 1; l > 0; l--)
-        for (int k = 0; k < c->g->layer[l].n_in; k++)
-            if (c->live[c->g->layer[l].out]) c->live[c->g->layer[l].in[k]] = true;
+    f->live = HP_NEW(f->arena, bool, f->g->n_tensor);
+    f->live[f->g->layer[f->g->n_layer - 1].out] = true;
+    for (int l = f->g->n_layer - 1; l > 0; l--)
+        for (int k = 0; k < f->g->layer[l].n_in; k++)
+            if (f->live[f->g->layer[l].out]) f->live[f->g->layer[l].in[k]] = true;
 }
 
 /* Which box of each tensor a part gets in an exchange: around what its layers need and it does not have. */
-static void plan_exchanges(hp_lower_ctx *c, hp_vstage *v) {
-    const hp_graph *g = c->g;
+static void plan_exchanges(const hp_lower_facts *f, hp_vstage *v) {
+    const hp_graph *g = f->g;
     hp_geometry *geo = v->geo;
-    v->ext = HP_NEW(c->arena, hp_box, (int64_t)geo->n_part * g->n_tensor);
-    v->exchanges = HP_NEW(c->arena, bool, g->n_tensor);
-    v->first_use = HP_NEW(c->arena, int32_t, g->n_tensor);
+    v->ext = HP_NEW(f->arena, hp_box, (int64_t)geo->n_part * g->n_tensor);
+    v->exchanges = HP_NEW(f->arena, bool, g->n_tensor);
+    v->first_use = HP_NEW(f->arena, int32_t, g->n_tensor);
     memset(v->first_use, -1, sizeof(int32_t) * (size_t)g->n_tensor);
     const int end = v->end == g->n_layer ? v->end + 1 : v->end; /* the loss reads too */
     for (int l = v->first; l < end; l++)
@@ -75,70 +75,71 @@ static void plan_exchanges(hp_lower_ctx *c, hp_vstage *v) {
         }
 }
 
-static void build_vstages(hp_lower_ctx *c) {
-    c->vstage = HP_NEW(c->arena, hp_vstage, c->n_vstage);
-    const int64_t samples = c->o->batch / ((int64_t)hp_strategy_replicas(c->s) * hp_strategy_groups(c->s));
+static void build_vstages(hp_lower_facts *f) {
+    f->vstage = HP_NEW(f->arena, hp_vstage, f->n_vstage);
+    const int64_t samples = f->o->batch / ((int64_t)hp_strategy_replicas(f->s) * hp_strategy_groups(f->s));
     int unit = 0;
-    for (int v = 0; v < c->n_vstage; v++) {
-        hp_vstage *s = &c->vstage[v];
-        const hp_layout layout = hp_stage_layout(c->s, v % c->s->stages);
-        s->first = c->g->unit_first[unit];
-        unit += c->s->cut[v];
-        s->end = c->g->unit_first[unit];
-        s->out = crossing(c, s->end, &s->n_out);
+    for (int v = 0; v < f->n_vstage; v++) {
+        hp_vstage *s = &f->vstage[v];
+        const hp_layout layout = hp_stage_layout(f->s, v % f->s->stages);
+        s->first = f->g->unit_first[unit];
+        unit += f->s->cut[v];
+        s->end = f->g->unit_first[unit];
+        s->out = crossing(f, s->end, &s->n_out);
         if (v) {
-            s->in = c->vstage[v - 1].out;
-            s->n_in = c->vstage[v - 1].n_out;
+            s->in = f->vstage[v - 1].out;
+            s->n_in = f->vstage[v - 1].n_out;
         }
         /* channels are gathered before every convolution, another branch's tensors before every reader, and rows or
          * channels where ranks that share them change over */
-        const bool gathers = c->s->cp * c->s->bp * c->s->tp * c->s->seq > 1;
-        const int halo = gathers ? 1 : c->s->halo;
-        s->deep = v ? 0 : lower_stream_end(c->g, c->s, c->s->cut[0]);
+        const bool gathers = f->s->cp * f->s->bp * f->s->tp * f->s->seq > 1;
+        const int halo = gathers ? 1 : f->s->halo;
+        s->deep = v ? 0 : lower_stream_end(f->g, f->s, f->s->cut[0]);
         s->geo =
-            hp_geometry_deep(c->arena, c->g, &layout, c->s->bp, s->first, s->end, samples, halo, s->deep);
-        plan_exchanges(c, s);
+            hp_geometry_deep(f->arena, f->g, &layout, f->s->bp, s->first, s->end, samples, halo, s->deep);
+        plan_exchanges(f, s);
     }
 }
 
-static hp_frame *new_frames(hp_lower_ctx *c) {
-    const int n = c->r->n_slot * c->p->micro;
-    hp_frame *f = HP_NEW(c->arena, hp_frame, n);
+static hp_frame *new_frames(hp_role_builder *c) {
+    const int n = c->r->n_slot * c->shared->p->micro;
+    hp_frame *f = HP_NEW(c->facts->arena, hp_frame, n);
     for (int i = 0; i < n; i++) {
-        const hp_slot *slot = &c->r->slot[i / c->p->micro];
-        const bool runs = c->s->gems == 1 || i % c->p->micro / c->s->micro % 2 == slot->flip;
+        const hp_slot *slot = &c->r->slot[i / c->shared->p->micro];
+        const bool runs =
+            c->facts->s->gems == 1 || i % c->shared->p->micro / c->facts->s->micro % 2 == slot->flip;
         if (!runs) continue;
         int32_t **per_tensor[] = {&f[i].act, &f[i].grad, &f[i].ext, &f[i].ext_grad};
-        for (int k = 0; k < 4; k++) *per_tensor[k] = HP_NEW(c->arena, int32_t, c->g->n_tensor);
-        f[i].in = HP_NEW(c->arena, int32_t, c->vstage[slot->stage].geo->n_need + 1);
-        f[i].save = HP_NEW(c->arena, int32_t, c->g->n_layer);
-        f[i].came = HP_NEW(c->arena, hp_arrivals, c->g->n_tensor);
-        f[i].back = HP_NEW(c->arena, hp_arrivals, c->g->n_tensor);
+        for (int k = 0; k < 4; k++) *per_tensor[k] = HP_NEW(c->facts->arena, int32_t, c->facts->g->n_tensor);
+        f[i].in = HP_NEW(c->facts->arena, int32_t, c->facts->vstage[slot->stage].geo->n_need + 1);
+        f[i].save = HP_NEW(c->facts->arena, int32_t, c->facts->g->n_layer);
+        f[i].came = HP_NEW(c->facts->arena, hp_arrivals, c->facts->g->n_tensor);
+        f[i].back = HP_NEW(c->facts->arena, hp_arrivals, c->facts->g->n_tensor);
     }
     return f;
 }
 
 /* What was sent in the last `keep` steps stays alive, so that computing rarely waits for a send, and never in
  * a circle. */
-static void keep_sent(hp_lower_ctx *c) {
-    const int from = c->step > c->keep ? c->sent_after[c->step - c->keep - 1] : 0;
-    for (int i = from; i < c->n_sent; i++) lower_touch(c, c->sent[i]);
-    c->sent_after[c->step++] = c->n_sent;
+static void keep_sent(hp_role_builder *c) {
+    const int from = c->sent.step > c->shared->keep ? c->sent.after[c->sent.step - c->shared->keep - 1] : 0;
+    for (int i = from; i < c->sent.n; i++) lower_touch(c, c->sent.buffer[i]);
+    c->sent.after[c->sent.step++] = c->sent.n;
 }
 
 /* A step runs all stages of a position (several with tail=shared): forwards in order, backwards in reverse.
  */
-static void lower_step(hp_lower_ctx *c, const hp_sched_step *t) {
-    static void (*const passes[])(hp_lower_ctx *, const hp_pass *) = {[HP_STEP_FORWARD] = lower_forward,
-                                                                      [HP_STEP_BACKWARD] = lower_backward,
-                                                                      [HP_STEP_WEIGHTS] = lower_weights};
+static void lower_step(hp_role_builder *c, const hp_sched_step *t) {
+    static void (*const passes[])(hp_role_builder *, const hp_pass *) = {[HP_STEP_FORWARD] = lower_forward,
+                                                                         [HP_STEP_BACKWARD] = lower_backward,
+                                                                         [HP_STEP_WEIGHTS] = lower_weights};
     const hp_role *r = c->r;
     for (int k = 0; k < r->n_slot; k++) {
         const int slot = t->kind == HP_STEP_FORWARD ? k : r->n_slot - 1 - k;
         const hp_slot *s = &r->slot[slot];
-        if (s->flip != t->flip || s->stage / c->s->stages != t->chunk) continue;
-        const hp_pass a = {.v = &c->vstage[s->stage],
-                           .f = &c->frame[slot * c->p->micro + t->micro],
+        if (s->flip != t->flip || s->stage / c->facts->s->stages != t->chunk) continue;
+        const hp_pass a = {.v = &c->facts->vstage[s->stage],
+                           .f = &c->frame[slot * c->shared->p->micro + t->micro],
                            .slot = slot,
                            .stage = s->stage,
                            .part = s->part,
@@ -148,40 +149,39 @@ static void lower_step(hp_lower_ctx *c, const hp_sched_step *t) {
     }
 }
 
-static void lower_steps(hp_lower_ctx *c) {
-    const int most = hp_schedule_most(c->s);
-    hp_sched_step *step = HP_NEW(c->arena, hp_sched_step, most);
-    const int total = hp_schedule(c->s, c->role, step);
-    c->sent_after = HP_NEW(c->arena, int32_t, total);
+static void lower_steps(hp_role_builder *c) {
+    const int most = hp_schedule_most(c->facts->s);
+    hp_sched_step *step = HP_NEW(c->facts->arena, hp_sched_step, most);
+    const int total = hp_schedule(c->facts->s, c->role, step);
+    c->sent.after = HP_NEW(c->facts->arena, int32_t, total);
     for (int i = 0; i < total; i++) c->defers |= step[i].kind == HP_STEP_WEIGHTS;
     for (int i = 0; i < total; i++) {
-        if (step[i].kind != HP_STEP_FORWARD && !lower_train(c)) continue;
+        if (step[i].kind != HP_STEP_FORWARD && !lower_train(c->facts)) continue;
         lower_step(c, &step[i]);
         keep_sent(c);
     }
 }
 
 /* Sorted dependency pairs to CSR. */
-static void build_csr(hp_lower_ctx *c) {
+static void build_csr(hp_role_builder *c) {
     hp_role *r = c->r;
-    r->dep_first = HP_NEW(c->arena, int32_t, r->n_task + 1);
-    r->dep = HP_NEW(c->arena, int32_t, c->n_dep);
-    r->n_dep = c->n_dep;
-    for (int i = 0; i < c->n_dep; i++) r->dep_first[c->dep[i].task + 1]++;
+    r->dep_first = HP_NEW(c->facts->arena, int32_t, r->n_task + 1);
+    r->dep = HP_NEW(c->facts->arena, int32_t, c->emit.n_dep);
+    r->n_dep = c->emit.n_dep;
+    for (int i = 0; i < c->emit.n_dep; i++) r->dep_first[c->emit.dep[i].task + 1]++;
     for (int i = 0; i < r->n_task; i++) r->dep_first[i + 1] += r->dep_first[i];
-    int32_t *at = HP_NEW(c->arena, int32_t, r->n_task + 1);
+    int32_t *at = HP_NEW(c->facts->arena, int32_t, r->n_task + 1);
     memcpy(at, r->dep_first, sizeof(int32_t) * (size_t)r->n_task);
-    for (int i = 0; i < c->n_dep; i++) r->dep[at[c->dep[i].task]++] = c->dep[i].on;
+    for (int i = 0; i < c->emit.n_dep; i++) r->dep[at[c->emit.dep[i].task]++] = c->emit.dep[i].on;
 }
 
-static void lower_role(hp_lower_ctx *shared, int role) {
-    hp_lower_ctx ctx = *shared, *c = &ctx;
-    c->role = role;
-    c->r = &c->p->role[role];
+static void lower_role(hp_program_builder *b, int role) {
+    hp_role_builder builder = {.facts = b->facts, .shared = b, .role = role, .r = &b->p->role[role]};
+    hp_role_builder *c = &builder;
     c->frame = new_frames(c);
-    c->touched = HP_NEW(c->arena, bool, c->g->n_layer);
-    c->grad_task = HP_NEW(c->arena, int32_t, c->g->n_layer);
-    memset(c->grad_task, -1, sizeof(int32_t) * (size_t)c->g->n_layer);
+    c->params.touched = HP_NEW(c->facts->arena, bool, c->facts->g->n_layer);
+    c->params.grad_task = HP_NEW(c->facts->arena, int32_t, c->facts->g->n_layer);
+    memset(c->params.grad_task, -1, sizeof(int32_t) * (size_t)c->facts->g->n_layer);
     c->metric_writer = -1;
     lower_queue(c, HP_QUEUE_COMPUTE, -1, 0, HP_BACKEND_OWN);
     lower_params(c);
@@ -193,62 +193,66 @@ static void lower_role(hp_lower_ctx *shared, int role) {
     c->r->buffer[HP_BUF_SCRATCH].bytes = (c->scratch_bytes + 63) / 64 * 64;
     hp_memory_place(c);
     build_csr(c);
-    shared->group_room = c->group_room; /* of arrays that all roles add to */
-    shared->member_room = c->member_room;
-    shared->call_room = c->call_room;
 }
 
 /* Members of the largest group, where each may be a root. */
-static int most_roots(const hp_lower_ctx *c) {
+static int most_roots(const hp_program_builder *b) {
     int most = 1;
-    for (int g = 0; g < c->p->n_group && c->s->sync == HP_SYNC_PS; g++)
-        if (hp_group_size(c->p, g) > most) most = hp_group_size(c->p, g);
+    for (int g = 0; g < b->p->n_group && b->facts->s->sync == HP_SYNC_PS; g++)
+        if (hp_group_size(b->p, g) > most) most = hp_group_size(b->p, g);
     return most;
 }
 
-static void lower_seats(hp_lower_ctx *c) {
-    const int32_t *seat = c->o->machine ? hp_seats_of(c->arena, c->s, c->o->machine) : NULL;
+static void lower_seats(hp_program_builder *b) {
+    const int32_t *seat =
+        b->facts->o->machine ? hp_seats_of(b->facts->arena, b->facts->s, b->facts->o->machine) : NULL;
     if (!seat) return;
-    c->p->n_seat = hp_strategy_devices(c->s);
-    c->p->seat = HP_NEW(c->arena, int32_t, c->p->n_seat);
-    memcpy(c->p->seat, seat, sizeof *seat * (size_t)c->p->n_seat);
+    b->p->n_seat = hp_strategy_devices(b->facts->s);
+    b->p->seat = HP_NEW(b->facts->arena, int32_t, b->p->n_seat);
+    memcpy(b->p->seat, seat, sizeof *seat * (size_t)b->p->n_seat);
 }
 
 /* Of a micro-batch, each replica's samples. */
-static void lower_shares(hp_lower_ctx *c) {
-    const hp_proportions *by = &c->s->by[HP_AXIS_N];
-    c->p->n_share = by->n;
-    c->p->share = HP_NEW(c->arena, int64_t, by->n);
-    for (int i = 0; i < by->n; i++) c->p->share[i] = c->p->micro_batch / hp_proportions_sum(by) * by->of[i];
+static void lower_shares(hp_program_builder *b) {
+    const hp_proportions *by = &b->facts->s->by[HP_AXIS_N];
+    b->p->n_share = by->n;
+    b->p->share = HP_NEW(b->facts->arena, int64_t, by->n);
+    for (int i = 0; i < by->n; i++) b->p->share[i] = b->p->micro_batch / hp_proportions_sum(by) * by->of[i];
 }
 
-static void lower_program(hp_lower_ctx *c) {
-    const int replicas = hp_strategy_replicas(c->s), micro = hp_strategy_groups(c->s);
-    c->p = HP_NEW(c->arena, hp_program, 1);
-    *c->p = (hp_program){.mode = (int32_t)c->o->mode,
-                         .dtype = (int32_t)c->o->dtype,
-                         .dp = replicas,
-                         .micro = micro,
-                         .clients = c->s->clients,
-                         .bn = c->s->bn,
-                         .zero = c->s->zero,
-                         .local = replicas > 1 ? c->s->local : 0,
-                         .device = (int32_t)hp_device_kind_of(c->o->device),
-                         .batch = c->o->batch,
-                         .micro_batch = c->o->batch / ((int64_t)replicas * micro),
-                         .n_role = hp_strategy_roles(c->s)};
-    c->p->role = HP_NEW(c->arena, hp_role, c->p->n_role);
-    lower_shares(c);
-    lower_seats(c);
-    lower_slots(c);
-    lower_groups(c);
-    c->call_room = 0;
-    c->fill = HP_NEW(c->arena, int32_t, c->p->n_group);
-    c->roots = most_roots(c);
-    c->twin = HP_NEW(c->arena, int32_t, (int64_t)c->p->n_group * c->roots * HP_BACKENDS);
-    memset(c->fill, -1, sizeof *c->fill * (size_t)c->p->n_group);
-    memset(c->twin, -1, sizeof *c->twin * (size_t)c->p->n_group * (size_t)c->roots * HP_BACKENDS);
-    for (int role = 0; role < c->p->n_role; role++) lower_role(c, role);
+static hp_program *new_program(const hp_lower_facts *f) {
+    const int replicas = hp_strategy_replicas(f->s), micro = hp_strategy_groups(f->s);
+    hp_program *p = HP_NEW(f->arena, hp_program, 1);
+    *p = (hp_program){.mode = (int32_t)f->o->mode,
+                      .dtype = (int32_t)f->o->dtype,
+                      .dp = replicas,
+                      .micro = micro,
+                      .clients = f->s->clients,
+                      .bn = f->s->bn,
+                      .zero = f->s->zero,
+                      .local = replicas > 1 ? f->s->local : 0,
+                      .device = (int32_t)hp_device_kind_of(f->o->device),
+                      .batch = f->o->batch,
+                      .micro_batch = f->o->batch / ((int64_t)replicas * micro),
+                      .n_role = hp_strategy_roles(f->s)};
+    p->role = HP_NEW(f->arena, hp_role, p->n_role);
+    return p;
+}
+
+static hp_program *lower_program(const hp_lower_facts *f, int keep) {
+    hp_program_builder builder = {.facts = f, .p = new_program(f), .keep = keep}, *b = &builder;
+    lower_shares(b);
+    lower_seats(b);
+    lower_slots(b);
+    lower_groups(b);
+    const int64_t groups = b->p->n_group;
+    b->roots = most_roots(b);
+    b->fill = HP_NEW(f->arena, int32_t, groups);
+    b->twin = HP_NEW(f->arena, int32_t, groups * b->roots * HP_BACKENDS);
+    memset(b->fill, -1, sizeof *b->fill * (size_t)groups);
+    memset(b->twin, -1, sizeof *b->twin * (size_t)groups * (size_t)b->roots * HP_BACKENDS);
+    for (int role = 0; role < b->p->n_role; role++) lower_role(b, role);
+    return b->p;
 }
 
 static hp_status check_waits(const hp_program *p, const hp_graph *g, hp_error *err) {
@@ -268,19 +272,18 @@ hp_status hp_lower(hp_arena *arena, const hp_graph *g, const hp_strategy *s, con
         return hp_fail(err, HP_EPLAN, "%s: %s", hp_reject_text(why.code), why.limit);
     hp_strategy whole = *s;
     hp_strategy_fill_cut(g, o->unit_cost, &whole);
-    hp_lower_ctx c = {.arena = arena, .g = g, .s = &whole, .o = o, .n_vstage = s->stages * s->chunks};
-    c.last_use = HP_NEW(arena, int32_t, g->n_tensor);
-    for (int t = 0; t < g->n_tensor; t++) c.last_use[t] = hp_graph_last_use(g, t);
-    mark_tensors(&c);
-    build_vstages(&c);
+    hp_lower_facts facts = {.arena = arena, .g = g, .s = &whole, .o = o, .n_vstage = s->stages * s->chunks};
+    facts.last_use = HP_NEW(arena, int32_t, g->n_tensor);
+    for (int t = 0; t < g->n_tensor; t++) facts.last_use[t] = hp_graph_last_use(g, t);
+    mark_tensors(&facts);
+    build_vstages(&facts);
     hp_status status = HP_OK;
     const int steps = hp_schedule_most(&whole);
-    for (c.keep = 1;; c.keep *= 2) { /* reuse of sent buffers must not close a circle of waits */
-        lower_program(&c);
-        if (!o->place || c.p->n_role == 1) break;
-        status = check_waits(c.p, g, err);
-        if (status == HP_OK || c.keep >= steps) break;
+    for (int keep = 1;; keep *= 2) { /* reuse of sent buffers must not close a circle of waits */
+        *program = lower_program(&facts, keep);
+        if (!o->place || (*program)->n_role == 1) break;
+        status = check_waits(*program, g, err);
+        if (status == HP_OK || keep >= steps) break;
     }
-    *program = c.p;
-    return status == HP_OK ? hp_lanes(arena, c.p, g, err) : status;
+    return status == HP_OK ? hp_lanes(arena, *program, g, err) : status;
 }

@@ -16,85 +16,86 @@ int32_t hp_comm_table_choice(const hp_comm_table *t, const hp_collective_case *c
     return HP_COMM_AUTO;
 }
 
-static int32_t fill_of(const hp_lower_ctx *c, int group) {
-    if (!c->o->machine) return 0;
-    if (c->fill[group] < 0) c->fill[group] = hp_group_fill(c->p, c->o->machine, group);
-    return c->fill[group];
+static int32_t fill_of(const hp_program_builder *b, int group) {
+    if (!b->facts->o->machine) return 0;
+    if (b->fill[group] < 0) b->fill[group] = hp_group_fill(b->p, b->facts->o->machine, group);
+    return b->fill[group];
 }
 
 /* Of a group that lies so on its nodes. */
-static int32_t call_of(hp_lower_ctx *c, hp_reduction how, int32_t per_node, int32_t root) {
-    hp_program *p = c->p;
+static int32_t call_of(hp_program_builder *b, hp_reduction how, int32_t per_node, int32_t root) {
+    hp_program *p = b->p;
     for (int i = 0; i < p->n_call; i++)
         if (p->call[i].reduction == (int32_t)how && p->call[i].per_node == per_node &&
             p->call[i].root == root)
             return 1 + i;
-    HP_ROOM(c->arena, p->call, p->n_call, c->call_room);
+    HP_ROOM(b->facts->arena, p->call, p->n_call, b->call_room);
     p->call[p->n_call] = (hp_call){.reduction = (int32_t)how, .root = root, .per_node = per_node};
     return ++p->n_call;
 }
 
-int32_t lower_call_of_root(hp_lower_ctx *c, int root) {
-    return call_of(c, HP_REDUCE_SUM, 0, root);
+int32_t lower_call_of_root(hp_role_builder *c, int root) {
+    return call_of(c->shared, HP_REDUCE_SUM, 0, root);
 }
 
 /* What was measured holds for one rank on a device, and for groups that fill their nodes. */
-static int32_t choice_of(const hp_lower_ctx *c, hp_traffic traffic, const hp_collective_case *what,
+static int32_t choice_of(const hp_lower_facts *f, hp_traffic traffic, const hp_collective_case *what,
                          int32_t fill, int64_t bytes) {
-    const int32_t named = c->s->comm[traffic];
-    if (named != HP_COMM_AUTO || c->s->clients > 1 || !fill) return named;
-    const int32_t fastest = hp_comm_table_choice(c->o->comm, what, bytes);
+    const int32_t named = f->s->comm[traffic];
+    if (named != HP_COMM_AUTO || f->s->clients > 1 || !fill) return named;
+    const int32_t fastest = hp_comm_table_choice(f->o->comm, what, bytes);
     const hp_algorithm a = hp_comm_algorithm(fastest);
     return a == HP_ALGORITHM_LIBRARY || hp_algorithm_does(a, what, true) ? fastest : HP_COMM_AUTO;
 }
 
 /* The group of these members whose collectives that back end does; the first that asks gets the group itself. All roles
  * share the answer, so that members agree on it. */
-static int group_by(hp_lower_ctx *c, int group, int root, hp_backend by) {
-    hp_program *p = c->p;
-    const int n = c->roots * HP_BACKENDS, k = root * HP_BACKENDS + (int)by;
-    int32_t *twin = &c->twin[(int64_t)group * n];
+static int group_by(hp_program_builder *b, int group, int root, hp_backend by) {
+    hp_program *p = b->p;
+    const int n = b->roots * HP_BACKENDS, k = root * HP_BACKENDS + (int)by;
+    int32_t *twin = &b->twin[(int64_t)group * n];
     bool taken = false;
     for (int i = 0; i < n; i++) taken |= twin[i] == group;
     if (twin[k] >= 0) return twin[k];
     if (!taken) return twin[k] = group;
-    HP_ROOM(c->arena, p->group, p->n_group, c->group_room);
+    HP_ROOM(b->facts->arena, p->group, p->n_group, b->group_room);
     p->group[p->n_group] = p->group[group];
     return twin[k] = p->n_group++;
 }
 
-void lower_reduction(hp_lower_ctx *c, int group, hp_reduction reduction, hp_task *t) {
-    const hp_traffic traffic = group < c->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
-    const int32_t fill = fill_of(c, group), size = hp_group_size(c->p, group);
+void lower_reduction(hp_role_builder *c, int group, hp_reduction reduction, hp_task *t) {
+    const hp_traffic traffic = group < c->shared->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
+    const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group);
     const int64_t bytes = t->count * hp_dtype_bytes((hp_dtype)t->dtype);
     const hp_collective_case what = {
         .what = hp_task_collective(t), .size = size, .per_node = fill ? fill : size};
-    const int32_t choice = choice_of(c, traffic, &what, fill, bytes);
-    const hp_backend by = hp_comm_backend(choice, traffic, c->o->device, c->s->clients);
+    const int32_t choice = choice_of(c->facts, traffic, &what, fill, bytes);
+    const hp_backend by = hp_comm_backend(choice, traffic, c->facts->o->device, c->facts->s->clients);
     const hp_algorithm named = hp_comm_algorithm(choice);
-    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c, group, 0, by), 0, by);
-    t->call = reduction == HP_REDUCE_SUM ? 0 : call_of(c, reduction, 0, 0);
+    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, 0, by), 0, by);
+    t->call = reduction == HP_REDUCE_SUM ? 0 : call_of(c->shared, reduction, 0, 0);
     if (!hp_backend_steps((int32_t)by)) return;
     const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
     t->algorithm = (uint8_t)(can ? named : hp_algorithm_choose(&what, bytes, true));
-    if (t->algorithm == HP_ALGORITHM_TWO_LEVELS) t->call = call_of(c, reduction, fill, 0);
+    if (t->algorithm == HP_ALGORITHM_TWO_LEVELS) t->call = call_of(c->shared, reduction, fill, 0);
 }
 
-void lower_collective(hp_lower_ctx *c, int group, hp_task *t) {
+void lower_collective(hp_role_builder *c, int group, hp_task *t) {
     lower_reduction(c, group, HP_REDUCE_SUM, t);
 }
 
-void lower_rooted(hp_lower_ctx *c, int group, int root, hp_task *t) {
+void lower_rooted(hp_role_builder *c, int group, int root, hp_task *t) {
     const hp_traffic traffic = (hp_traffic)((int)HP_TRAFFIC_ALLREDUCE + (int)hp_task_collective(t));
-    const int32_t fill = fill_of(c, group), size = hp_group_size(c->p, group), choice = c->s->comm[traffic];
+    const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group),
+                  choice = c->facts->s->comm[traffic];
     const hp_collective_case what = {
         .what = hp_task_collective(t), .size = size, .root = root, .per_node = fill ? fill : size};
-    const hp_backend by = hp_comm_backend(choice, traffic, c->o->device, c->s->clients);
+    const hp_backend by = hp_comm_backend(choice, traffic, c->facts->o->device, c->facts->s->clients);
     const hp_algorithm named = hp_comm_algorithm(choice);
-    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c, group, root, by), 0, by);
+    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, root, by), 0, by);
     if (hp_backend_steps((int32_t)by)) {
         const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
         t->algorithm = (uint8_t)(can ? named : HP_ALGORITHM_DIRECT);
     }
-    t->call = call_of(c, HP_REDUCE_SUM, t->algorithm == HP_ALGORITHM_TWO_LEVELS ? fill : 0, root);
+    t->call = call_of(c->shared, HP_REDUCE_SUM, t->algorithm == HP_ALGORITHM_TWO_LEVELS ? fill : 0, root);
 }

@@ -11,58 +11,61 @@
 
 #include <string.h>
 
-static void clear_frame(hp_lower_ctx *c, hp_frame *f, const hp_vstage *v) {
-    const size_t n = sizeof(int32_t) * (size_t)c->g->n_tensor;
+static void clear_frame(hp_role_builder *c, hp_frame *f, const hp_vstage *v) {
+    const size_t n = sizeof(int32_t) * (size_t)c->facts->g->n_tensor;
     memset(f->act, -1, n);
     memset(f->grad, -1, n);
     memset(f->ext, -1, n);
     memset(f->ext_grad, -1, n);
-    memset(f->save, -1, sizeof(int32_t) * (size_t)c->g->n_layer);
+    memset(f->save, -1, sizeof(int32_t) * (size_t)c->facts->g->n_layer);
     memset(f->in, -1, sizeof(int32_t) * (size_t)v->geo->n_need);
 }
 
 /* Does the backward pass of a layer before this one read the tensor as it is? */
-static bool read_again(const hp_lower_ctx *c, int tensor, int layer) {
-    for (int l = c->g->tensor[tensor].producer + 1; l < layer; l++)
-        for (int k = 0; k < c->g->layer[l].n_in; k++)
-            if (c->g->layer[l].in[k] == tensor && hp_layer_backward_reads_x(&c->g->layer[l])) return true;
+static bool read_again(const hp_role_builder *c, int tensor, int layer) {
+    for (int l = c->facts->g->tensor[tensor].producer + 1; l < layer; l++)
+        for (int k = 0; k < c->facts->g->layer[l].n_in; k++)
+            if (c->facts->g->layer[l].in[k] == tensor && hp_layer_backward_reads_x(&c->facts->g->layer[l]))
+                return true;
     return false;
 }
 
 /* May the layer overwrite its first input? */
-static bool in_place(const hp_lower_ctx *c, const hp_pass *a, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
+static bool in_place(const hp_role_builder *c, const hp_pass *a, int layer) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const int x = l->in[0];
-    if (hp_forward_in_place(l) != 0 || c->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x))
+    if (hp_forward_in_place(l) != 0 || c->facts->last_use[x] != layer || (l->n_in > 1 && l->in[1] == x))
         return false;
-    if (c->g->tensor[x].store != c->g->tensor[l->out].store) return false;
+    if (c->facts->g->tensor[x].store != c->facts->g->tensor[l->out].store) return false;
     if (a->f->in[lower_need_index(a, layer, 0)] != a->f->act[x]) return false;
     const hp_box *box = lower_box_of(c, a->f->act[x]); /* others may have wanted more rows of it */
-    if (!hp_box_equal(box, lower_have(c, a, x)) || !hp_box_equal(box, lower_have(c, a, l->out))) return false;
-    if (!lower_train(c)) return true;
-    const hp_layer *producer = &c->g->layer[c->g->tensor[x].producer];
+    if (!hp_box_equal(box, lower_have(c->facts, a, x)) || !hp_box_equal(box, lower_have(c->facts, a, l->out)))
+        return false;
+    if (!lower_train(c->facts)) return true;
+    const hp_layer *producer = &c->facts->g->layer[c->facts->g->tensor[x].producer];
     const bool kept =
-        producer->unit != l->unit || producer == c->g->layer; /* what recomputation begins with */
-    if (kept && c->s->recompute != HP_RECOMPUTE_NONE) return false;
+        producer->unit != l->unit || producer == c->facts->g->layer; /* what recomputation begins with */
+    if (kept && c->facts->s->recompute != HP_RECOMPUTE_NONE) return false;
     return !hp_layer_backward_reads_x(l) && !hp_layer_backward_reads_y(producer) && !read_again(c, x, layer);
 }
 
 /* The task reads a layer's packed weights, an operand by way of role->pack_forward or pack_backward. */
-static void use_pack(hp_lower_ctx *c, int task, int32_t pack) {
+static void use_pack(hp_role_builder *c, int task, int32_t pack) {
     if (pack < 0) return;
     lower_touch(c, pack);
-    lower_dep(c, task, c->writer[pack]);
+    lower_dep(c, task, c->emit.writer[pack]);
 }
 
-static hp_shape shape_of(const hp_lower_ctx *c, int layer, int32_t in, int32_t out) {
-    return hp_shape_between(c->g, layer, lower_box_of(c, in), lower_box_of(c, out));
+static hp_shape shape_of(const hp_role_builder *c, int layer, int32_t in, int32_t out) {
+    return hp_shape_between(c->facts->g, layer, lower_box_of(c, in), lower_box_of(c, out));
 }
 
 /* The role's scratch must hold what the task wants. */
-static void note_scratch(hp_lower_ctx *c, hp_task_op op, int layer, const hp_shape *s) {
-    const hp_device_memory *memory = hp_device_memory_of(c->p->device);
-    const int64_t bytes = c->g->deployed ? memory->infer_scratch(c->g, layer, s, c->o->dtype)
-                                         : memory->scratch(c->g, layer, op, s, c->o->dtype);
+static void note_scratch(hp_role_builder *c, hp_task_op op, int layer, const hp_shape *s) {
+    const hp_device_memory *memory = hp_device_memory_of(c->shared->p->device);
+    const int64_t bytes = c->facts->g->deployed
+                              ? memory->infer_scratch(c->facts->g, layer, s, c->facts->o->dtype)
+                              : memory->scratch(c->facts->g, layer, op, s, c->facts->o->dtype);
     if (bytes > c->scratch_bytes) c->scratch_bytes = bytes;
 }
 
@@ -76,18 +79,18 @@ typedef struct norm {
     int64_t sums;   /* elements: two per channel */
 } norm;
 
-static norm norm_of(const hp_lower_ctx *c, const hp_pass *a, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
-    if (l->op != HP_BN || !lower_train(c)) return (norm){-1, 0, 0};
-    const int group = lower_sync_group(c, a->stage, a->part, a->flip);
+static norm norm_of(const hp_role_builder *c, const hp_pass *a, int layer) {
+    const hp_layer *l = &c->facts->g->layer[layer];
+    if (l->op != HP_BN || !lower_train(c->facts)) return (norm){-1, 0, 0};
+    const int group = lower_sync_group(c->shared, a->stage, a->part, a->flip);
     if (group < 0) return (norm){-1, 0, 0};
-    const hp_tensor *t = &c->g->tensor[l->out];
-    return (norm){group, hp_norm_samples(c->p, c->role) * t->h * t->w,
-                  2 * hp_box_len(lower_own(c, a, l->out), HP_AXIS_C)};
+    const hp_tensor *t = &c->facts->g->tensor[l->out];
+    return (norm){group, hp_norm_samples(c->shared->p, c->role) * t->h * t->w,
+                  2 * hp_box_len(lower_own(c->facts, a, l->out), HP_AXIS_C)};
 }
 
 /* Adds up what each part of the group summed, or zeros where it has nothing. */
-static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t sums,
+static void reduce_sums(hp_role_builder *c, const hp_pass *a, int layer, const norm *n, int32_t sums,
                         bool empty) {
     if (empty) lower_zero(c, a, layer, sums, 0, n->sums);
     hp_task t = lower_layer_task(a, HP_TASK_ALLREDUCE, layer, 0);
@@ -97,7 +100,7 @@ static void reduce_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm
     lower_task(c, t, (int32_t[2]){sums, -1});
 }
 
-static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t x,
+static int32_t forward_sums(hp_role_builder *c, const hp_pass *a, int layer, const norm *n, int32_t x,
                             int32_t save) {
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
@@ -109,15 +112,16 @@ static int32_t forward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const 
 
 /* Where this group stands among those the role runs in a step, for the running statistics; the groups of replicas with
  * shares of their own follow each other. */
-static void note_group(const hp_lower_ctx *c, const hp_pass *a, hp_task *t) {
-    const bool both =
-        c->s->gems == 1 || lower_runs(c, c->role, a->stage, t->layer, !a->flip); /* all passes come by here */
-    const int micro = c->s->micro, passes = c->s->gems, pass = a->micro / micro;
+static void note_group(const hp_role_builder *c, const hp_pass *a, hp_task *t) {
+    const bool both = c->facts->s->gems == 1 || lower_runs(c->shared, c->role, a->stage, t->layer,
+                                                           !a->flip); /* all passes come by here */
+    const int micro = c->facts->s->micro, passes = c->facts->s->gems, pass = a->micro / micro;
     const int first_pass = both ? 0 : a->flip, last_pass = both ? passes - 1 : passes - 2 + a->flip;
     const bool opens = a->micro % micro == 0, first = opens && pass == first_pass;
     const bool last = a->micro == last_pass * micro + micro - 1;
-    const bool apart = c->s->bn != HP_BN_ALL;
-    const int share = apart ? lower_share_of(c, a->stage, a->part) : 0, shares = apart ? hp_shares(c->s) : 1;
+    const bool apart = c->facts->s->bn != HP_BN_ALL;
+    const int share = apart ? lower_share_of(c->facts, a->stage, a->part) : 0,
+              shares = apart ? hp_shares(c->facts->s) : 1;
     const int64_t before = first ? (int64_t)share * passes * micro : 0;
     const int64_t skipped = before + (!opens || both ? 0 : first ? (int64_t)first_pass * micro : micro);
     const int64_t after =
@@ -128,19 +132,20 @@ static void note_group(const hp_lower_ctx *c, const hp_pass *a, hp_task *t) {
 
 /* --- forward --- */
 
-static int32_t save_buffer(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_shape *s) {
-    const hp_layer *l = &c->g->layer[layer];
-    const int64_t bytes = lower_train(c) ? hp_save_bytes(c->g, layer, s, c->o->dtype) : 0;
+static int32_t save_buffer(hp_role_builder *c, const hp_pass *a, int layer, const hp_shape *s) {
+    const hp_layer *l = &c->facts->g->layer[layer];
+    const int64_t bytes =
+        lower_train(c->facts) ? hp_save_bytes(c->facts->g, layer, s, c->facts->o->dtype) : 0;
     if (!bytes) return -1;
     const int32_t b = lower_buffer(c, HP_BUF_SAVE, HP_U8, bytes, layer, a->micro);
-    c->r->buffer[b].box = l->op == HP_BN ? *lower_own(c, a, l->out) : *lower_have(c, a, l->out);
+    c->r->buffer[b].box = l->op == HP_BN ? *lower_own(c->facts, a, l->out) : *lower_have(c->facts, a, l->out);
     return b;
 }
 
 /* The forward task of a layer between buffers. */
-void lower_forward_task(hp_lower_ctx *c, const hp_pass *a, hp_task t, int32_t y, int32_t save,
+void lower_forward_task(hp_role_builder *c, const hp_pass *a, hp_task t, int32_t y, int32_t save,
                         const int32_t *x, int32_t sums) {
-    const hp_layer *l = &c->g->layer[t.layer];
+    const hp_layer *l = &c->facts->g->layer[t.layer];
     const hp_params_at at = lower_params_at(c, a, t.layer, false);
     int32_t operand[5 + HP_MAX_IN] = {y, save};
     int32_t in = -1;
@@ -153,20 +158,21 @@ void lower_forward_task(hp_lower_ctx *c, const hp_pass *a, hp_task t, int32_t y,
     operand[4 + l->n_in] = at.pack;
     const int task = lower_task(c, t, operand);
     use_pack(c, task, c->r->pack_forward[t.layer]);
-    const hp_box out = hp_task_rows(&t, lower_box_of(c, y)), need = hp_layer_need(c->g, t.layer, 0, &out),
-                 from = hp_layer_view(c->g, &need, lower_box_of(c, in));
-    const hp_shape shape = hp_shape_between(c->g, t.layer, &from, &out);
+    const hp_box out = hp_task_rows(&t, lower_box_of(c, y)),
+                 need = hp_layer_need(c->facts->g, t.layer, 0, &out),
+                 from = hp_layer_view(c->facts->g, &need, lower_box_of(c, in));
+    const hp_shape shape = hp_shape_between(c->facts->g, t.layer, &from, &out);
     note_scratch(c, HP_TASK_FWD, t.layer, &shape);
 }
 
 /* Computes the box `out` of the output and puts it into y. */
-static void forward_box(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_box *out, int32_t from,
+static void forward_box(hp_role_builder *c, const hp_pass *a, int layer, const hp_box *out, int32_t from,
                         int32_t y, int flags) {
-    const hp_layer *l = &c->g->layer[layer];
+    const hp_layer *l = &c->facts->g->layer[layer];
     if (hp_box_empty(out)) return;
-    const hp_box need = hp_layer_need(c->g, layer, 0, out);
+    const hp_box need = hp_layer_need(c->facts->g, layer, 0, out);
     int32_t x = from;
-    if (!hp_layer_reads(c->g, layer, &need, lower_box_of(c, from))) {
+    if (!hp_layer_reads(c->facts->g, layer, &need, lower_box_of(c, from))) {
         x = lower_box(c, HP_BUF_TENSOR, l->in[0], a->micro, &need);
         lower_copy(c, a, l->in[0], x, from);
     }
@@ -176,14 +182,14 @@ static void forward_box(hp_lower_ctx *c, const hp_pass *a, int layer, const hp_b
 }
 
 /* A convolution in pieces: what needs no halo first, while the halo flies, then the borders. */
-static bool forward_in_pieces(hp_lower_ctx *c, const hp_pass *a, int layer, int flags) {
-    const hp_layer *l = &c->g->layer[layer];
-    const hp_box *have = lower_have(c, a, l->out);
+static bool forward_in_pieces(hp_role_builder *c, const hp_pass *a, int layer, int flags) {
+    const hp_layer *l = &c->facts->g->layer[layer];
+    const hp_box *have = lower_have(c->facts, a, l->out);
     hp_box piece[5];
-    if (c->s->overlap != HP_OVERLAP_INTERIOR || l->op != HP_CONV || hp_layer_adds(l) ||
+    if (c->facts->s->overlap != HP_OVERLAP_INTERIOR || l->op != HP_CONV || hp_layer_adds(l) ||
         a->f->ext[l->in[0]] >= 0)
         return false;
-    const int n = hp_interior(c->g, layer, lower_have(c, a, l->in[0]),
+    const int n = hp_interior(c->facts->g, layer, lower_have(c->facts, a, l->in[0]),
                               hp_geometry_need(a->v->geo, a->part, layer, 0), have, piece);
     if (!n) return false;
     const int32_t y = lower_box(c, HP_BUF_TENSOR, l->out, a->micro, have);
@@ -196,21 +202,21 @@ static bool forward_in_pieces(hp_lower_ctx *c, const hp_pass *a, int layer, int 
 
 /* The buffer that a layer which adds its last input computes into: that input's own where no other task wants
  * it, else a copy. */
-static int32_t added_to(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t *x) {
-    const hp_layer *l = &c->g->layer[layer];
+static int32_t added_to(hp_role_builder *c, const hp_pass *a, int layer, int32_t *x) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const int k = l->n_in - 1, t = l->in[k];
-    const hp_box *have = lower_have(c, a, l->out);
-    const bool own = c->last_use[t] == layer && x[k] == a->f->act[t] && t != l->in[0] &&
+    const hp_box *have = lower_have(c->facts, a, l->out);
+    const bool own = c->facts->last_use[t] == layer && x[k] == a->f->act[t] && t != l->in[0] &&
                      hp_box_equal(lower_box_of(c, x[k]), have) &&
-                     c->g->tensor[t].store == c->g->tensor[l->out].store;
+                     c->facts->g->tensor[t].store == c->facts->g->tensor[l->out].store;
     if (own) return x[k];
     const int32_t y = lower_box(c, HP_BUF_TENSOR, l->out, a->micro, have);
     lower_copy(c, a, t, y, x[k]);
     return x[k] = y;
 }
 
-static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int flags) {
-    const hp_layer *l = &c->g->layer[layer];
+static void compute_forward(hp_role_builder *c, const hp_pass *a, int layer, const norm *n, int flags) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     hp_frame *f = a->f;
     int32_t x[HP_MAX_IN], any = -1;
     if (forward_in_pieces(c, a, layer, flags)) return;
@@ -218,8 +224,9 @@ static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const 
         x[k] = lower_input(c, a, layer, k, l->in[k]);
         if (any < 0) any = x[k];
     }
-    const hp_box *have = lower_have(c, a, l->out);
-    const hp_shape shape = hp_shape_between(c->g, layer, lower_box_of(c, any), have); /* training: for bn */
+    const hp_box *have = lower_have(c->facts, a, l->out);
+    const hp_shape shape =
+        hp_shape_between(c->facts->g, layer, lower_box_of(c, any), have); /* training: for bn */
     f->save[layer] = save_buffer(c, a, layer, &shape);
     const int32_t sums = forward_sums(c, a, layer, n, x[0], f->save[layer]);
     const hp_box *room = hp_layer_adds(l) || in_place(c, a, layer) ? NULL : lower_room_for_halo(c, a, l->out);
@@ -228,7 +235,7 @@ static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const 
                           ? f->act[l->in[0]]
                           : lower_box(c, HP_BUF_TENSOR, l->out, a->micro, room ? room : have);
     hp_task t = lower_layer_task(a, HP_TASK_FWD, layer, flags);
-    if (l->op == HP_BN && lower_train(c)) note_group(c, a, &t);
+    if (l->op == HP_BN && lower_train(c->facts)) note_group(c, a, &t);
     if (sums >= 0) t.count = n->pixels;
     if (room && hp_box_equal(lower_box_of(c, y), room) && !hp_box_equal(room, have)) {
         t.row_lo = have->lo[HP_AXIS_H];
@@ -239,11 +246,11 @@ static void compute_forward(hp_lower_ctx *c, const hp_pass *a, int layer, const 
 }
 
 /* `end`: end of the group of layers that runs. Recomputation exchanges only what the group itself reads. */
-static void forward_layer(hp_lower_ctx *c, const hp_pass *a, int layer, int end, int flags) {
-    const hp_layer *l = &c->g->layer[layer];
+static void forward_layer(hp_role_builder *c, const hp_pass *a, int layer, int end, int flags) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const norm n = norm_of(c, a, layer);
-    if (!lower_train(c)) flags |= HP_FLAG_EVAL;
-    if (hp_box_empty(lower_have(c, a, l->out))) {
+    if (!lower_train(c->facts)) flags |= HP_FLAG_EVAL;
+    if (hp_box_empty(lower_have(c->facts, a, l->out))) {
         forward_sums(c, a, layer, &n, -1, -1);
     } else {
         compute_forward(c, a, layer, &n, flags);
@@ -254,116 +261,55 @@ static void forward_layer(hp_lower_ctx *c, const hp_pass *a, int layer, int end,
 }
 
 /* Layers that run one after the other; training, unless as recomputation, all of the pass. */
-static void run_layers(hp_lower_ctx *c, const hp_pass *a, int from, int end, int flags) {
-    c->run_from = from;
-    c->run_to = end;
+static void run_layers(hp_role_builder *c, const hp_pass *a, int from, int end, int flags) {
+    c->zero.run_from = from;
+    c->zero.run_to = end;
     for (int layer = from; layer < end; layer++) {
         lower_open(c, layer, false);
         forward_layer(c, a, layer, end, flags);
     }
 }
 
-/* --- input, loss --- */
+/* --- a forward pass --- */
 
-/* Samples (and for maps rows and columns) whose labels the loss of this part needs; empty: no loss here. */
-static hp_box label_box(const hp_lower_ctx *c, const hp_pass *a) {
-    const hp_tensor *logits = &c->g->tensor[c->g->layer[c->g->n_layer - 1].out];
-    const bool map = (int64_t)logits->h * logits->w > 1;
-    if (a->stage != c->n_vstage - 1 || (c->g->deployed && map)) return (hp_box){{0}, {0}};
-    hp_box b = *hp_geometry_need(a->v->geo, a->part, c->g->n_layer, 0);
-    b.lo[HP_AXIS_C] = 0;
-    b.hi[HP_AXIS_C] = b.hi[HP_AXIS_C] > 0;
-    return b;
-}
-
-/* Input pixels and labels, where this part needs them. Returns the labels' buffer or -1. */
-static int32_t load(hp_lower_ctx *c, const hp_pass *a) {
-    int32_t operand[2] = {-1, -1};
-    const int x = c->g->layer[0].out;
-    const hp_box labels = label_box(c, a);
-    if (a->stage == 0 && !a->v->deep && !hp_box_empty(lower_have(c, a, x)))
-        operand[0] = a->f->act[x] = lower_box(c, HP_BUF_TENSOR, x, a->micro, lower_have(c, a, x));
-    if (!hp_box_empty(&labels)) {
-        operand[1] = lower_buffer(c, HP_BUF_LABELS, HP_I32, hp_box_elems(&labels), -1, a->micro);
-        c->r->buffer[operand[1]].box = labels;
-    }
-    if (operand[0] >= 0 || operand[1] >= 0) lower_task(c, lower_layer_task(a, HP_TASK_LOAD, -1, 0), operand);
-    return operand[1];
-}
-
-/* What the network puts out leaves the program: a deployed one's purpose. */
-static void store(hp_lower_ctx *c, const hp_pass *a) {
-    const int32_t x = a->f->act[c->g->layer[c->g->n_layer - 1].out];
-    if (x >= 0) c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_STORE, -1, 0), &x);
-}
-
-/* Of logits whose classes ranks share: what makes a softmax of all, added up over them. -1: one rank has all. */
-static int32_t class_sums(hp_lower_ctx *c, const hp_pass *a, int32_t logits, int32_t labels) {
-    if (!a->v->class_group) return -1;
-    const hp_box *x = lower_box_of(c, logits);
-    const int64_t block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
-    const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, c->s->tp * block, -1, a->micro);
-    hp_task t = lower_layer_task(a, HP_TASK_MAXSUM, -1, 0);
-    t.offset = a->part / c->s->bp % c->s->tp * block;
-    lower_task(c, t, (int32_t[3]){sums, logits, labels});
-    t = lower_layer_task(a, HP_TASK_ALLREDUCE, -1, 0);
-    t.dtype = HP_F64;
-    t.count = c->s->tp * block;
-    lower_collective(c, a->v->class_group[a->flip * a->v->geo->n_part + a->part], &t);
-    lower_task(c, t, (int32_t[2]){sums, -1});
-    return sums;
-}
-
-static void loss(hp_lower_ctx *c, const hp_pass *a, int32_t labels) {
-    const int logits = c->g->layer[c->g->n_layer - 1].out, end = c->g->n_layer;
-    lower_metric_scratch(c);
-    int32_t operand[4] = {-1, lower_input(c, a, end, 0, logits), labels, -1};
-    operand[3] = class_sums(c, a, operand[1], labels);
-    if (lower_train(c))
-        operand[0] = lower_box(c, HP_BUF_GRADIENT, logits, a->micro, lower_box_of(c, operand[1]));
-    c->metric_writer =
-        lower_task(c, lower_layer_task(a, HP_TASK_LOSS, -1, lower_train(c) ? 0 : HP_FLAG_EVAL), operand);
-    if (lower_train(c)) lower_contribute(c, a, end, 0, logits, operand[0]);
-}
-
-void lower_forward(hp_lower_ctx *c, const hp_pass *a) {
+void lower_forward(hp_role_builder *c, const hp_pass *a) {
     clear_frame(c, a->f, a->v);
     lower_recv_inputs(c, a);
-    const int32_t labels = load(c, a);
+    const int32_t labels = lower_load(c, a);
     int layer = a->v->first ? a->v->first : 1;
     if (a->v->deep > 1) {
         lower_streamed(c, a, a->v->deep);
         layer = a->v->deep;
     }
     run_layers(c, a, layer, a->v->end, 0);
-    if (labels >= 0) loss(c, a, labels);
-    if (c->g->deployed && a->stage == c->n_vstage - 1) store(c, a);
-    if (a->stage < c->n_vstage - 1) lower_send_outputs(c, a);
+    if (labels >= 0) lower_loss(c, a, labels);
+    if (c->facts->g->deployed && a->stage == c->facts->n_vstage - 1) lower_store(c, a);
+    if (a->stage < c->facts->n_vstage - 1) lower_send_outputs(c, a);
     lower_give_back(c);
 }
 
 /* --- backward --- */
 
-static int gradient_flags(hp_lower_ctx *c, int layer) {
-    bool *touched = &c->touched[lower_holder(c, layer)];
+static int gradient_flags(hp_role_builder *c, int layer) {
+    bool *touched = &c->params.touched[lower_holder(c, layer)];
     const int flags = *touched ? HP_FLAG_ADD : 0;
     *touched = true;
     return flags;
 }
 
-static void backward_weights(hp_lower_ctx *c, const hp_pass *a, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
+static void backward_weights(hp_role_builder *c, const hp_pass *a, int layer) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const int32_t operand[3] = {a->f->grad[l->out], a->f->in[lower_need_index(a, layer, 0)],
                                 lower_grads_at(c, a, layer)};
-    c->grad_task[layer] =
+    c->params.grad_task[layer] =
         lower_task(c, lower_layer_task(a, HP_TASK_BWDW, layer, gradient_flags(c, layer)), operand);
     const hp_shape s = shape_of(c, layer, operand[1], operand[0]);
     note_scratch(c, HP_TASK_BWDW, layer, &s);
 }
 
 /* Sums of the gradient over the group; the parameters' gradients are what this part summed. */
-static int32_t backward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const norm *n, int32_t dy) {
-    const hp_layer *l = &c->g->layer[layer];
+static int32_t backward_sums(hp_role_builder *c, const hp_pass *a, int layer, const norm *n, int32_t dy) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const bool here = dy >= 0;
     if (n->group < 0 || n->sums == 0) return -1;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, n->sums, layer, a->micro);
@@ -375,7 +321,7 @@ static int32_t backward_sums(hp_lower_ctx *c, const hp_pass *a, int layer, const
                                 here ? lower_params_at(c, a, layer, true).params : -1,
                                 here ? lower_grads_at(c, a, layer) : -1};
     if (here)
-        c->grad_task[layer] =
+        c->params.grad_task[layer] =
             lower_task(c, lower_layer_task(a, HP_TASK_BSTATS, layer, gradient_flags(c, layer)), operand);
     reduce_sums(c, a, layer, n, sums, !here);
     return sums;
@@ -388,8 +334,9 @@ typedef struct bwd_operands {
 } bwd_operands;
 
 /* dy, y, save, x.., dx.., sums; behind them params, gradients, pack */
-static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t dy, int32_t sums) {
-    const hp_layer *l = &c->g->layer[layer];
+static bwd_operands bwd_operands_of(hp_role_builder *c, const hp_pass *a, int layer, int32_t dy,
+                                    int32_t sums) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const int n = l->n_in, replace = hp_backward_in_place(l);
     bwd_operands o = {.id = {dy, hp_layer_backward_reads_y(l) ? a->f->act[l->out] : -1, a->f->save[layer]},
                       .in = -1};
@@ -398,7 +345,7 @@ static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer
         const int32_t in = a->f->in[lower_need_index(a, layer, k)];
         if (o.in < 0) o.in = in;
         o.id[3 + k] = hp_layer_data_reads_x(l, k) ? in : -1;
-        const bool wanted = in >= 0 && lower_wants_gradient(c, l->in[k]);
+        const bool wanted = in >= 0 && lower_wants_gradient(c->facts, l->in[k]);
         o.wanted |= wanted;
         o.id[3 + n + k] = !wanted ? -1
                           : k == replace
@@ -408,8 +355,8 @@ static bwd_operands bwd_operands_of(hp_lower_ctx *c, const hp_pass *a, int layer
     return o;
 }
 
-static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t dy) {
-    const hp_layer *l = &c->g->layer[layer];
+static void backward_data(hp_role_builder *c, const hp_pass *a, int layer, int32_t dy) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const norm n = norm_of(c, a, layer);
     const int32_t sums = backward_sums(c, a, layer, &n, dy);
     if (dy < 0) return;
@@ -425,7 +372,7 @@ static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t 
     hp_task t = lower_layer_task(a, HP_TASK_BWD, layer, own_params ? gradient_flags(c, layer) : 0);
     if (sums >= 0) t.count = n.pixels;
     const int task = lower_task(c, t, o.id);
-    if (own_params) c->grad_task[layer] = task;
+    if (own_params) c->params.grad_task[layer] = task;
     use_pack(c, task, c->r->pack_backward[layer]);
     const hp_shape s = shape_of(c, layer, o.in, dy);
     note_scratch(c, HP_TASK_BWD, layer, &s);
@@ -435,11 +382,11 @@ static void backward_data(hp_lower_ctx *c, const hp_pass *a, int layer, int32_t 
 
 /* The weight gradient comes first, so that the input is free early; unless the gradients of what the layer
  * reads go to other parts: then they fly beside it. */
-static void backward_layer(hp_lower_ctx *c, const hp_pass *a, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
-    if (!lower_wants_gradient(c, l->out)) return;
+static void backward_layer(hp_role_builder *c, const hp_pass *a, int layer) {
+    const hp_layer *l = &c->facts->g->layer[layer];
+    if (!lower_wants_gradient(c->facts, l->out)) return;
     lower_collect(c, a, l->out);
-    const bool here = !hp_box_empty(lower_have(c, a, l->out));
+    const bool here = !hp_box_empty(lower_have(c->facts, a, l->out));
     const bool weights = here && hp_layer_gradients_apart(l) && !c->defers;
     const bool flies = weights && a->v->exchanges[l->in[0]];
     if (weights && !flies) backward_weights(c, a, layer);
@@ -452,17 +399,17 @@ static void backward_layer(hp_lower_ctx *c, const hp_pass *a, int layer) {
     if (flies) backward_weights(c, a, layer);
 }
 
-void lower_weights(hp_lower_ctx *c, const hp_pass *a) {
+void lower_weights(hp_role_builder *c, const hp_pass *a) {
     for (int layer = a->v->end - 1; layer >= (a->v->first ? a->v->first : 1); layer--) {
-        const hp_layer *l = &c->g->layer[layer];
-        if (hp_layer_gradients_apart(l) && c->live[l->out] && a->f->grad[l->out] >= 0)
+        const hp_layer *l = &c->facts->g->layer[layer];
+        if (hp_layer_gradients_apart(l) && c->facts->live[l->out] && a->f->grad[l->out] >= 0)
             backward_weights(c, a, layer);
     }
 }
 
-static void run_back(hp_lower_ctx *c, const hp_pass *a, int from, int end) {
-    c->run_from = from;
-    c->run_to = end;
+static void run_back(hp_role_builder *c, const hp_pass *a, int from, int end) {
+    c->zero.run_from = from;
+    c->zero.run_to = end;
     for (int layer = end - 1; layer >= from; layer--) {
         lower_open(c, layer, true);
         backward_layer(c, a, layer);
@@ -471,23 +418,23 @@ static void run_back(hp_lower_ctx *c, const hp_pass *a, int from, int end) {
 }
 
 /* First layer of the group that is recomputed together with `layer`. */
-static int group_first(const hp_lower_ctx *c, const hp_vstage *v, int layer) {
-    if (c->s->recompute != HP_RECOMPUTE_BOUNDARY) return v->first;
-    const int unit = c->g->unit_first[c->g->layer[layer].unit];
+static int group_first(const hp_role_builder *c, const hp_vstage *v, int layer) {
+    if (c->facts->s->recompute != HP_RECOMPUTE_BOUNDARY) return v->first;
+    const int unit = c->facts->g->unit_first[c->facts->g->layer[layer].unit];
     return unit > v->first ? unit : v->first;
 }
 
-static bool recomputes(const hp_lower_ctx *c, int micro) {
-    if (c->s->recompute == HP_RECOMPUTE_EXCEPT_LAST) return micro < c->p->micro - 1;
-    return c->s->recompute != HP_RECOMPUTE_NONE;
+static bool recomputes(const hp_role_builder *c, int micro) {
+    if (c->facts->s->recompute == HP_RECOMPUTE_EXCEPT_LAST) return micro < c->shared->p->micro - 1;
+    return c->facts->s->recompute != HP_RECOMPUTE_NONE;
 }
 
-void lower_backward(hp_lower_ctx *c, const hp_pass *a) {
+void lower_backward(hp_role_builder *c, const hp_pass *a) {
     const hp_vstage *v = a->v;
-    if (a->stage < c->n_vstage - 1) {
+    if (a->stage < c->facts->n_vstage - 1) {
         lower_recv_gradients(c, a);
     } else {
-        lower_return(c, a, c->g->layer[c->g->n_layer - 1].out);
+        lower_return(c, a, c->facts->g->layer[c->facts->g->n_layer - 1].out);
     }
     for (int end = v->end; end > v->first;) {
         const int first = group_first(c, v, end - 1), from = first ? first : 1;

@@ -21,7 +21,7 @@ typedef struct ghost {
 } ghost;
 
 typedef struct placer {
-    hp_lower_ctx *c;
+    hp_role_builder *c;
     gap *free; /* sorted by offset; the last one is open-ended */
     int n_free, room;
     ghost *ghost;
@@ -61,7 +61,7 @@ static void give_back(placer *p, int64_t offset, int64_t bytes) {
     } else if (joins_left) {
         p->free[i - 1].bytes += bytes;
     } else {
-        HP_ROOM(p->c->arena, p->free, p->n_free, p->room);
+        HP_ROOM(p->c->facts->arena, p->free, p->n_free, p->room);
         memmove(&p->free[i + 1], &p->free[i], sizeof *p->free * (size_t)(p->n_free++ - i));
         p->free[i] = (gap){offset, bytes};
     }
@@ -98,13 +98,13 @@ static void leave_ghost(placer *p, int id) {
             return;
         }
     }
-    HP_ROOM(p->c->arena, p->ghost, p->n_ghost, p->ghost_room);
+    HP_ROOM(p->c->facts->arena, p->ghost, p->n_ghost, p->ghost_room);
     p->ghost[p->n_ghost++] = g;
 }
 
 static void note_users(placer *p) {
     const hp_role *r = p->c->r;
-    p->user = hp_arena_alloc(p->c->arena, sizeof *p->user * (size_t)(r->n_buffer + 1));
+    p->user = hp_arena_alloc(p->c->facts->arena, sizeof *p->user * (size_t)(r->n_buffer + 1));
     memset(p->user, -1, sizeof *p->user * (size_t)(r->n_buffer + 1));
     for (int t = 0; t < r->n_task; t++) {
         const bool compute = hp_task_infos[r->task[t].op].queue == HP_QUEUE_COMPUTE;
@@ -113,7 +113,8 @@ static void note_users(placer *p) {
             if (compute)
                 p->user[used[i]].compute = t;
             else if (used[i] >= HP_BUF_FIXED)
-                p->user[used[i]].async = lower_list_add(p->c->arena, &p->users, t, p->user[used[i]].async);
+                p->user[used[i]].async =
+                    lower_list_add(p->c->facts->arena, &p->users, t, p->user[used[i]].async);
         }
     }
 }
@@ -141,9 +142,10 @@ static int64_t fixed_end(const hp_role *r) {
 }
 
 /* Buffer ids by first (or last) task: counting sort. */
-static int32_t *by_task(hp_lower_ctx *c, bool last) {
+static int32_t *by_task(hp_role_builder *c, bool last) {
     const hp_role *r = c->r;
-    int32_t *count = HP_NEW(c->arena, int32_t, r->n_task + 2), *list = HP_NEW(c->arena, int32_t, r->n_buffer);
+    int32_t *count = HP_NEW(c->facts->arena, int32_t, r->n_task + 2),
+            *list = HP_NEW(c->facts->arena, int32_t, r->n_buffer);
     for (int b = HP_BUF_FIXED; b < r->n_buffer; b++)
         count[(last ? r->buffer[b].last : r->buffer[b].first) + 1]++;
     for (int t = 0; t < r->n_task; t++) count[t + 1] += count[t];
@@ -153,10 +155,10 @@ static int32_t *by_task(hp_lower_ctx *c, bool last) {
 }
 
 /* Of a deployed graph packs hold the constants, filled once and for all; what codecs keep is for the next step. */
-static void keep_constants(hp_lower_ctx *c) {
+static void keep_constants(hp_role_builder *c) {
     for (int b = HP_BUF_FIXED; b < c->r->n_buffer; b++) {
         const uint8_t kind = c->r->buffer[b].kind;
-        if (kind != HP_BUF_CARRY && !(kind == HP_BUF_PACK && c->g->deployed)) continue;
+        if (kind != HP_BUF_CARRY && !(kind == HP_BUF_PACK && c->facts->g->deployed)) continue;
         c->r->buffer[b].first = 0;
         c->r->buffer[b].last = c->r->n_task;
     }
@@ -186,31 +188,31 @@ static void walk_lifetimes(placer *p, const int32_t *born, const int32_t *dead, 
     for (int t = 0, b = 0, d = 0; t < r->n_task; t++) {
         for (; b < n && r->buffer[born[b]].first == t; b++) {
             live += align_up(r->buffer[born[b]].bytes);
-            if (p->c->o->place) wait_for_ghosts(p, &r->buffer[born[b]]);
+            if (p->c->facts->o->place) wait_for_ghosts(p, &r->buffer[born[b]]);
         }
         if (live > r->live_bytes) r->live_bytes = live;
         for (; d < n && r->buffer[dead[d]].last == t; d++) {
             live -= align_up(r->buffer[dead[d]].bytes);
-            if (p->c->o->place) leave_ghost(p, dead[d]);
+            if (p->c->facts->o->place) leave_ghost(p, dead[d]);
         }
     }
 }
 
-void hp_memory_place(hp_lower_ctx *c) {
+void hp_memory_place(hp_role_builder *c) {
     hp_role *r = c->r;
     keep_constants(c);
     placer p = {.c = c};
     const int64_t fixed = place_fixed(r);
-    HP_ROOM(c->arena, p.free, 0, p.room);
+    HP_ROOM(c->facts->arena, p.free, 0, p.room);
     p.free[p.n_free++] = (gap){fixed, INT64_MAX / 2};
     const int n = r->n_buffer - HP_BUF_FIXED;
     const int32_t *born = by_task(c, false), *dead = by_task(c, true);
     int64_t top = 0;
-    if (c->o->place) {
+    if (c->facts->o->place) {
         note_users(&p);
         top = place_in_order(&p, born, dead, n);
-        if (c->g->deployed) top = hp_memory_by_size(c->arena, r, fixed, top);
+        if (c->facts->g->deployed) top = hp_memory_by_size(c->facts->arena, r, fixed, top);
     }
     walk_lifetimes(&p, born, dead, n, fixed);
-    r->arena_bytes = c->o->place ? top : r->live_bytes;
+    r->arena_bytes = c->facts->o->place ? top : r->live_bytes;
 }

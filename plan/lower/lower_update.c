@@ -5,52 +5,54 @@
 #include "plan/memory/memory_device.h"
 
 /* A layer whose gradients no task wrote (no pixel of it is here) takes part in the sum with zeros. */
-static void zero_gradients(hp_lower_ctx *c, int vstage, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
+static void zero_gradients(hp_role_builder *c, int vstage, int layer) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const hp_pass a = {.slot = lower_slot_of(c->r, vstage), .micro = -1};
     for (int i = 0; i < l->n_param; i++) {
         const hp_param_place *p = &c->r->place[l->param[i]];
         if (lower_holder(c, layer) != layer) continue; /* tied */
-        if (!p->here || !hp_param_trained(&c->g->param[l->param[i]])) continue;
-        c->writer[HP_BUF_GRADS] = -1; /* the ranges are disjoint */
-        c->grad_task[layer] = lower_zero(c, &a, layer, HP_BUF_GRADS, p->offset, p->count);
+        if (!p->here || !hp_param_trained(&c->facts->g->param[l->param[i]])) continue;
+        c->emit.writer[HP_BUF_GRADS] = -1; /* the ranges are disjoint */
+        c->params.grad_task[layer] = lower_zero(c, &a, layer, HP_BUF_GRADS, p->offset, p->count);
     }
 }
 
-static void zero_missing_gradients(hp_lower_ctx *c) {
-    for (int v = c->n_vstage - 1; v >= 0; v--)
-        for (int layer = c->vstage[v].first; lower_slot_of(c->r, v) >= 0 && layer < c->vstage[v].end; layer++)
-            if (lower_holder(c, layer) == layer && c->grad_task[layer] < 0 && !c->touched[layer])
+static void zero_missing_gradients(hp_role_builder *c) {
+    for (int v = c->facts->n_vstage - 1; v >= 0; v--)
+        for (int layer = c->facts->vstage[v].first;
+             lower_slot_of(c->r, v) >= 0 && layer < c->facts->vstage[v].end; layer++)
+            if (lower_holder(c, layer) == layer && c->params.grad_task[layer] < 0 &&
+                !c->params.touched[layer])
                 zero_gradients(c, v, layer);
 }
 
-void lower_after_gradients(hp_lower_ctx *c, int task, int bucket) {
-    for (int layer = c->g->n_layer - 1; layer > 0; layer--)
-        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->grad_task[layer]);
+void lower_after_gradients(hp_role_builder *c, int task, int bucket) {
+    for (int layer = c->facts->g->n_layer - 1; layer > 0; layer--)
+        if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->params.grad_task[layer]);
 }
 
 /* Where its gradients are summed: with all who hold them, at its server, or in the replica alone. */
-static int sum_bucket(hp_lower_ctx *c, int bucket) {
+static int sum_bucket(hp_role_builder *c, int bucket) {
     const hp_task_op op = c->r->bucket[bucket].parts > 1 ? HP_TASK_REDUCE_SCATTER : HP_TASK_ALLREDUCE;
     if (c->r->bucket[bucket].group < 0) return -1;
     if (lower_codes_bucket(c, bucket)) return lower_reduce_coded(c, bucket);
     if (lower_server(c, bucket) >= 0) return lower_to_server(c, bucket);
-    if (lower_is_local(c)) return lower_local_sum(c, bucket);
+    if (lower_is_local(c->facts)) return lower_local_sum(c, bucket);
     return lower_bucket_collective(c, op, bucket, HP_BUF_GRADS);
 }
 
 /* Reduces a bucket once its layers' gradients are final: whole, or to the part that each member updates. Returns
  * the task, or -1 when this rank alone holds them: then the bucket waits for those layers in the compute queue. */
-static int reduce_bucket(hp_lower_ctx *c, int bucket) {
-    c->writer[HP_BUF_GRADS] = -1; /* buckets are disjoint: each waits for its own layers only */
+static int reduce_bucket(hp_role_builder *c, int bucket) {
+    c->emit.writer[HP_BUF_GRADS] = -1; /* buckets are disjoint: each waits for its own layers only */
     const int id = sum_bucket(c, bucket);
     if (id >= 0) lower_after_gradients(c, id, bucket);
-    c->writer[HP_BUF_GRADS] = -1;
+    c->emit.writer[HP_BUF_GRADS] = -1;
     return id;
 }
 
 /* What the compute queue does with a bucket, or the rank's part of it, once it is reduced. */
-static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, int reduced) {
+static int bucket_task(hp_role_builder *c, hp_task_op op, int bucket, int reduced) {
     const int server = lower_server(c, bucket);
     hp_task t = lower_bucket_task(c, op, bucket);
     if (server >= 0) t.call = lower_call_of_root(c, server);
@@ -59,14 +61,14 @@ static int bucket_task(hp_lower_ctx *c, hp_task_op op, int bucket, int reduced) 
     return id;
 }
 
-void lower_metric_scratch(hp_lower_ctx *c) {
-    const int64_t scratch = hp_device_memory_of(c->p->device)->loss();
+void lower_metric_scratch(hp_role_builder *c) {
+    const int64_t scratch = hp_device_memory_of(c->shared->p->device)->loss();
     if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
 }
 
 /* What all ranks have to agree on, by way of the metric, before anything is updated: whether a gradient has overflowed,
  * so that they skip the step; the norm of all of them, by which they are clipped. */
-static void measure_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int reduced) {
+static void measure_bucket(hp_role_builder *c, hp_task_op op, int bucket, int reduced) {
     const int id = bucket_task(c, op, bucket, reduced);
     lower_metric_scratch(c);
     lower_dep(c, id, c->metric_writer);
@@ -74,22 +76,23 @@ static void measure_bucket(hp_lower_ctx *c, hp_task_op op, int bucket, int reduc
 }
 
 /* Where updates wait for the metric anyway, it also says whether a gradient is not finite: run --on-nan skip. */
-static void measure_buckets(hp_lower_ctx *c, const int *reduced) {
+static void measure_buckets(hp_role_builder *c, const int *reduced) {
     for (int i = 0; i < c->r->n_bucket; i++) {
-        if (hp_graph_scales_loss(c->g) || c->g->clips) measure_bucket(c, HP_TASK_FINITE, i, reduced[i]);
-        if (c->g->clips) measure_bucket(c, HP_TASK_NORM, i, reduced[i]);
+        if (hp_graph_scales_loss(c->facts->g) || c->facts->g->clips)
+            measure_bucket(c, HP_TASK_FINITE, i, reduced[i]);
+        if (c->facts->g->clips) measure_bucket(c, HP_TASK_NORM, i, reduced[i]);
     }
 }
 
 /* The optimiser, and what makes all who hold the bucket alike again: the server's parameters, the mean of replicas, or
  * where each member has updated its part of a whole, the others' parts. */
-static void update_bucket(hp_lower_ctx *c, int bucket, int reduced, int after) {
+static void update_bucket(hp_role_builder *c, int bucket, int reduced, int after) {
     const int id = bucket_task(c, HP_TASK_UPDATE, bucket, reduced);
     lower_dep(c, id, after);
     if (lower_server(c, bucket) >= 0) lower_from_server(c, bucket, id);
-    if (lower_is_local(c)) lower_average(c, bucket, id);
-    if (c->r->bucket[bucket].parts == 1 || hp_keeps_parts(c->p, HP_BUF_WEIGHTS)) return;
-    c->writer[HP_BUF_WEIGHTS] = -1;
+    if (lower_is_local(c->facts)) lower_average(c, bucket, id);
+    if (c->r->bucket[bucket].parts == 1 || hp_keeps_parts(c->shared->p, HP_BUF_WEIGHTS)) return;
+    c->emit.writer[HP_BUF_WEIGHTS] = -1;
     lower_dep(c, lower_bucket_collective(c, HP_TASK_ALL_GATHER, bucket, HP_BUF_WEIGHTS), id);
 }
 
@@ -100,7 +103,7 @@ static int last_compute_task(const hp_role *r) {
 }
 
 /* The step's metrics over all ranks; waits for the rank's last compute task, so a step ends together. */
-static int reduce_metric(hp_lower_ctx *c, int last_compute) {
+static int reduce_metric(hp_role_builder *c, int last_compute) {
     const int32_t operand[2] = {HP_BUF_METRIC, -1};
     hp_task t = {.op = HP_TASK_ALLREDUCE,
                  .flags = HP_FLAG_METRIC,
@@ -117,9 +120,9 @@ static int reduce_metric(hp_lower_ctx *c, int last_compute) {
 }
 
 /* The task after which each bucket's gradients are final; -1: of the compute queue. */
-static int *reduce_buckets(hp_lower_ctx *c) {
-    int *reduced = HP_NEW(c->arena, int, c->r->n_bucket + 1);
-    const bool scattered = hp_keeps_parts(c->p, HP_BUF_GRADS);
+static int *reduce_buckets(hp_role_builder *c) {
+    int *reduced = HP_NEW(c->facts->arena, int, c->r->n_bucket + 1);
+    const bool scattered = hp_keeps_parts(c->shared->p, HP_BUF_GRADS);
     if (scattered)
         lower_scattered(c);
     else
@@ -128,14 +131,14 @@ static int *reduce_buckets(hp_lower_ctx *c) {
     return reduced;
 }
 
-void lower_update(hp_lower_ctx *c) {
-    if (!lower_train(c)) {
+void lower_update(hp_role_builder *c) {
+    if (!lower_train(c->facts)) {
         reduce_metric(c, last_compute_task(c->r));
         return;
     }
     const int *reduced = reduce_buckets(c);
     measure_buckets(c, reduced);
-    const int known = hp_graph_metric_first(c->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
+    const int known = hp_graph_metric_first(c->facts->g) ? reduce_metric(c, last_compute_task(c->r)) : -1;
     for (int i = 0; i < c->r->n_bucket; i++) update_bucket(c, i, reduced[i], known);
     if (known < 0) reduce_metric(c, last_compute_task(c->r));
 }

@@ -20,19 +20,21 @@ int lower_slot_of(const hp_role *r, int vstage) {
 /* --- where parameters lie --- */
 
 /* Of the replicas with shares of their own, the role's, where each takes statistics by itself; else 0. */
-static int share_apart(const hp_lower_ctx *c, int role) {
-    return c->s->bn == HP_BN_ALL ? 0 : role / (c->p->n_role / hp_shares(c->s));
+static int share_apart(const hp_role_builder *c, int role) {
+    return c->facts->s->bn == HP_BN_ALL ? 0 : role / (c->shared->p->n_role / hp_shares(c->facts->s));
 }
 
 /* Of a layer's running statistics, one rank per orientation and share counts: the first that computes some of the
  * layer, or one that runs both. */
-static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) {
+static bool state_home(const hp_role_builder *c, int vstage, int layer, int slice) {
     int first[2] = {-1, -1}, both = -1;
-    for (int role = 0; role < c->p->n_role; role++) {
+    for (int role = 0; role < c->shared->p->n_role; role++) {
         if (share_apart(c, role) != share_apart(c, c->role)) continue;
-        const int slot = lower_slot_of(&c->p->role[role], vstage);
-        if (slot < 0 || lower_slice(c, c->p->role[role].slot[slot].part, false) != slice) continue;
-        const bool runs[2] = {lower_runs(c, role, vstage, layer, 0), lower_runs(c, role, vstage, layer, 1)};
+        const int slot = lower_slot_of(&c->shared->p->role[role], vstage);
+        if (slot < 0 || lower_slice(c->facts, c->shared->p->role[role].slot[slot].part, false) != slice)
+            continue;
+        const bool runs[2] = {lower_runs(c->shared, role, vstage, layer, 0),
+                              lower_runs(c->shared, role, vstage, layer, 1)};
         for (int flip = 0; flip < 2; flip++)
             if (runs[flip] && first[flip] < 0) first[flip] = role;
         if (runs[0] && runs[1] && both < 0) both = role;
@@ -41,16 +43,16 @@ static bool state_home(const hp_lower_ctx *c, int vstage, int layer, int slice) 
 }
 
 /* Elements of a layer's parameter that this part holds: those of its channels of the output. */
-static hp_elements elements_of(const hp_lower_ctx *c, int vstage, int part, int layer, int i) {
-    const hp_param *p = &c->g->param[c->g->layer[layer].param[i]];
-    const hp_geometry *geo = c->vstage[vstage].geo;
-    const hp_layer *l = &c->g->layer[layer];
+static hp_elements elements_of(const hp_role_builder *c, int vstage, int part, int layer, int i) {
+    const hp_param *p = &c->facts->g->param[c->facts->g->layer[layer].param[i]];
+    const hp_geometry *geo = c->facts->vstage[vstage].geo;
+    const hp_layer *l = &c->facts->g->layer[layer];
     hp_elements e = {0, p->count};
     if (geo->branch_of[l->out] != part % geo->branches) e.count = 0;
     if (geo->layout.channels * geo->layout.tp == 1 || !e.count) return e;
-    const hp_box *own = hp_geometry_own(geo, c->g, part, l->out);
+    const hp_box *own = hp_geometry_own(geo, c->facts->g, part, l->out);
     if (!hp_box_len(own, HP_AXIS_C)) return (hp_elements){0, 0};
-    return hp_param_elements(c->g, l, i, own->lo[HP_AXIS_C], own->hi[HP_AXIS_C]);
+    return hp_param_elements(c->facts->g, l, i, own->lo[HP_AXIS_C], own->hi[HP_AXIS_C]);
 }
 
 typedef struct places {
@@ -60,21 +62,22 @@ typedef struct places {
 } places;
 
 /* Who holds the layer's parameters. */
-static int group_of_layer(const hp_lower_ctx *c, int vstage, int part, int layer) {
-    const bool split = lower_is_split(c, layer);
-    const int tied = c->tied_group[layer * lower_slices(c) + lower_slice(c, part, split)];
-    return tied >= 0 ? tied : lower_weight_group(c, vstage, part, split);
+static int group_of_layer(const hp_role_builder *c, int vstage, int part, int layer) {
+    const bool split = lower_is_split(c->facts, layer);
+    const int tied =
+        c->shared->tied_group[layer * lower_slices(c->facts) + lower_slice(c->facts, part, split)];
+    return tied >= 0 ? tied : lower_weight_group(c->shared, vstage, part, split);
 }
 
 /* Those of a layer that are trained matrices, or its others. */
-static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, bool matrices, places *at) {
-    const hp_layer *l = &c->g->layer[layer];
+static void place_layer(hp_role_builder *c, int vstage, int part, int layer, bool matrices, places *at) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     const int group = group_of_layer(c, vstage, part, layer);
-    const bool home = l->op == HP_BN && state_home(c, vstage, layer, lower_slice(c, part, false));
-    const bool starts = share_apart(c, c->role) == 0 && lower_runs(c, c->role, vstage, layer, 0);
-    const bool saves = group < 0 || c->p->member[c->p->group[group].first] == c->role;
+    const bool home = l->op == HP_BN && state_home(c, vstage, layer, lower_slice(c->facts, part, false));
+    const bool starts = share_apart(c, c->role) == 0 && lower_runs(c->shared, c->role, vstage, layer, 0);
+    const bool saves = group < 0 || c->shared->p->member[c->shared->p->group[group].first] == c->role;
     for (int i = 0; i < l->n_param; i++) {
-        const hp_param *param = &c->g->param[l->param[i]];
+        const hp_param *param = &c->facts->g->param[l->param[i]];
         if (lower_holder(c, layer) != layer) continue; /* tied */
         const hp_elements e = elements_of(c, vstage, part, layer, i);
         const bool trained = hp_param_trained(param);
@@ -87,11 +90,11 @@ static void place_layer(hp_lower_ctx *c, int vstage, int part, int layer, bool m
     }
 }
 
-static int64_t layer_elems(const hp_lower_ctx *c, int vstage, int part, int layer) {
-    const hp_layer *l = &c->g->layer[layer];
+static int64_t layer_elems(const hp_role_builder *c, int vstage, int part, int layer) {
+    const hp_layer *l = &c->facts->g->layer[layer];
     int64_t elems = 0;
     for (int i = 0; i < l->n_param && lower_holder(c, layer) == layer; i++)
-        if (hp_param_trained(&c->g->param[l->param[i]]))
+        if (hp_param_trained(&c->facts->g->param[l->param[i]]))
             elems += hp_round_up(elements_of(c, vstage, part, layer, i).count, PARAM_ALIGN);
     return elems;
 }
@@ -99,25 +102,25 @@ static int64_t layer_elems(const hp_lower_ctx *c, int vstage, int part, int laye
 /* --- buckets --- */
 
 /* Ends the open bucket with layer `last`; without parameters there is none. */
-static void end_bucket(hp_lower_ctx *c, int group, int last, places *at) {
+static void end_bucket(hp_role_builder *c, int group, int last, places *at) {
     hp_role *r = c->r;
-    const int parts = c->s->zero && group >= 0 ? hp_group_size(c->p, group) : 1;
+    const int parts = c->facts->s->zero && group >= 0 ? hp_group_size(c->shared->p, group) : 1;
     const int64_t count = hp_round_up(at->trained - at->bucket, (int64_t)PARAM_ALIGN * parts);
     if (!count) return;
     r->bucket[r->n_bucket] = (hp_bucket){at->bucket, count, at->shard, group, parts};
-    c->last_of[last] = r->n_bucket++;
+    c->params.last_of[last] = r->n_bucket++;
     at->shard += count / parts;
     at->bucket = at->trained = at->bucket + count;
 }
 
 /* Of layers first .. last, those that ranks split, or the others, from the last on, as a bucket: first their matrices, so
  * that what decays is one range (plan/program/update.h), then biases and what else is there. */
-static void place_bucket(hp_lower_ctx *c, int v, int part, bool split, int group, int first, int last,
+static void place_bucket(hp_role_builder *c, int v, int part, bool split, int group, int first, int last,
                          places *at) {
     int lowest = -1;
     for (int matrices = 1; matrices >= 0; matrices--)
         for (int layer = last; layer >= first; layer--) {
-            if (lower_is_split(c, layer) != split) continue;
+            if (lower_is_split(c->facts, layer) != split) continue;
             place_layer(c, v, part, layer, matrices, at);
             if (layer > 0) lowest = layer;
         }
@@ -126,12 +129,12 @@ static void place_bucket(hp_lower_ctx *c, int v, int part, bool split, int group
 
 /* A stage's parameters of layers that ranks split, or of the others, in buckets of at least fuse_bytes; counted as float32
  * in every dtype, so that the reference device sums the same buckets. */
-static void place_stage(hp_lower_ctx *c, int v, int part, bool split, places *at) {
-    const int group = lower_weight_group(c, v, part, split), first = c->vstage[v].first;
-    int last = c->vstage[v].end - 1; /* of the open bucket */
+static void place_stage(hp_role_builder *c, int v, int part, bool split, places *at) {
+    const int group = lower_weight_group(c->shared, v, part, split), first = c->facts->vstage[v].first;
+    int last = c->facts->vstage[v].end - 1; /* of the open bucket */
     int64_t elems = 0;
     for (int layer = last; layer >= first; layer--) {
-        if (lower_is_split(c, layer) != split) continue;
+        if (lower_is_split(c->facts, layer) != split) continue;
         const int of_layer = group_of_layer(c, v, part, layer);
         if (of_layer != group) { /* a bucket of its own */
             place_bucket(c, v, part, split, group, layer + 1, last, at);
@@ -139,8 +142,9 @@ static void place_stage(hp_lower_ctx *c, int v, int part, bool split, places *at
             elems = 0;
         }
         elems += layer_elems(c, v, part, layer);
-        c->bucket_of[layer] = c->r->n_bucket; /* the holder's, of those that are tied: see place_tied */
-        if (of_layer == group && elems * 4 < c->s->fuse_bytes) continue;
+        c->params.bucket_of[layer] =
+            c->r->n_bucket; /* the holder's, of those that are tied: see place_tied */
+        if (of_layer == group && elems * 4 < c->facts->s->fuse_bytes) continue;
         place_bucket(c, v, part, split, of_layer, layer, last, at);
         last = layer - 1;
         elems = 0;
@@ -149,62 +153,62 @@ static void place_stage(hp_lower_ctx *c, int v, int part, bool split, places *at
 }
 
 /* Layers backwards: of those with one parameter the first that the role runs remains. */
-static void find_holders(hp_lower_ctx *c) {
-    int32_t *first = HP_NEW(c->arena, int32_t, c->g->n_param);
-    c->holder = HP_NEW(c->arena, int32_t, c->g->n_layer);
-    for (int v = c->n_vstage - 1; v >= 0; v--)
-        for (int layer = c->vstage[v].end - 1; layer >= c->vstage[v].first && lower_slot_of(c->r, v) >= 0;
-             layer--)
-            if (c->g->layer[layer].n_param) first[c->g->layer[layer].param[0]] = layer;
-    for (int layer = 0; layer < c->g->n_layer; layer++) {
-        const hp_layer *l = &c->g->layer[layer];
+static void find_holders(hp_role_builder *c) {
+    int32_t *first = HP_NEW(c->facts->arena, int32_t, c->facts->g->n_param);
+    c->params.holder = HP_NEW(c->facts->arena, int32_t, c->facts->g->n_layer);
+    for (int v = c->facts->n_vstage - 1; v >= 0; v--)
+        for (int layer = c->facts->vstage[v].end - 1;
+             layer >= c->facts->vstage[v].first && lower_slot_of(c->r, v) >= 0; layer--)
+            if (c->facts->g->layer[layer].n_param) first[c->facts->g->layer[layer].param[0]] = layer;
+    for (int layer = 0; layer < c->facts->g->n_layer; layer++) {
+        const hp_layer *l = &c->facts->g->layer[layer];
         const bool shared = l->n_param && first[l->param[0]] > 0;
-        c->holder[layer] = shared ? first[l->param[0]] : layer;
+        c->params.holder[layer] = shared ? first[l->param[0]] : layer;
     }
 }
 
-static void place_tied(hp_lower_ctx *c) {
-    for (int layer = 0; layer < c->g->n_layer; layer++)
-        c->bucket_of[layer] = c->bucket_of[lower_holder(c, layer)];
+static void place_tied(hp_role_builder *c) {
+    for (int layer = 0; layer < c->facts->g->n_layer; layer++)
+        c->params.bucket_of[layer] = c->params.bucket_of[lower_holder(c, layer)];
 }
 
-static void new_buckets(hp_lower_ctx *c) {
-    const int n = c->g->n_layer;
-    c->r->bucket = HP_NEW(c->arena, hp_bucket, n + c->n_vstage);
-    c->bucket_of = HP_NEW(c->arena, int32_t, n);
-    c->last_of = HP_NEW(c->arena, int32_t, n);
-    for (int i = 0; i < n; i++) c->bucket_of[i] = c->last_of[i] = -1;
+static void new_buckets(hp_role_builder *c) {
+    const int n = c->facts->g->n_layer;
+    c->r->bucket = HP_NEW(c->facts->arena, hp_bucket, n + c->facts->n_vstage);
+    c->params.bucket_of = HP_NEW(c->facts->arena, int32_t, n);
+    c->params.last_of = HP_NEW(c->facts->arena, int32_t, n);
+    for (int i = 0; i < n; i++) c->params.bucket_of[i] = c->params.last_of[i] = -1;
 }
 
 /* Elements of a fixed buffer. */
-static int64_t elems_of(const hp_lower_ctx *c, int buffer) {
-    if (!lower_train(c) && buffer != HP_BUF_WEIGHTS) return 0;
-    return hp_keeps_parts(c->p, buffer) ? hp_part_elems(c->r) : c->r->trained_elems;
+static int64_t elems_of(const hp_role_builder *c, int buffer) {
+    if (!lower_train(c->facts) && buffer != HP_BUF_WEIGHTS) return 0;
+    return hp_keeps_parts(c->shared->p, buffer) ? hp_part_elems(c->r) : c->r->trained_elems;
 }
 
-void lower_params(hp_lower_ctx *c) {
+void lower_params(hp_role_builder *c) {
     places at = {0, 0, 0, 0};
-    c->r->place = HP_NEW(c->arena, hp_param_place, c->g->n_param);
+    c->r->place = HP_NEW(c->facts->arena, hp_param_place, c->facts->g->n_param);
     find_holders(c);
     new_buckets(c);
-    for (int i = 0; i < c->g->n_param; i++) c->r->place[i].group = -1;
-    for (int v = c->n_vstage - 1; v >= 0; v--) {
+    for (int i = 0; i < c->facts->g->n_param; i++) c->r->place[i].group = -1;
+    for (int v = c->facts->n_vstage - 1; v >= 0; v--) {
         const int slot = lower_slot_of(c->r, v);
         for (int split = 0; slot >= 0 && split < 2; split++)
             place_stage(c, v, c->r->slot[slot].part, split, &at);
     }
     place_tied(c);
-    if (c->g->deployed) { /* constants lie in packs */
-        for (int i = 0; i < c->g->n_param; i++) c->r->place[i] = (hp_param_place){.group = -1};
+    if (c->facts->g->deployed) { /* constants lie in packs */
+        for (int i = 0; i < c->facts->g->n_param; i++) c->r->place[i] = (hp_param_place){.group = -1};
         at = (places){0, 0, 0, 0};
         c->r->n_bucket = 0;
     }
     c->r->trained_elems = at.trained;
-    const hp_dtype t = c->o->dtype;
+    const hp_dtype t = c->facts->o->dtype;
     lower_buffer(c, HP_BUF_WEIGHTS, t, elems_of(c, HP_BUF_WEIGHTS), -1, -1);
     lower_buffer(c, HP_BUF_GRADS, t, elems_of(c, HP_BUF_GRADS), -1, -1);
-    lower_buffer(c, HP_BUF_OPTIMIZER, t, hp_optimizer_of(c->g)->states * elems_of(c, HP_BUF_OPTIMIZER), -1,
-                 -1);
+    lower_buffer(c, HP_BUF_OPTIMIZER, t, hp_optimizer_of(c->facts->g)->states * elems_of(c, HP_BUF_OPTIMIZER),
+                 -1, -1);
     lower_buffer(c, HP_BUF_STATE, t, at.state, -1, -1);
     lower_buffer(c, HP_BUF_METRIC, HP_F64, HP_METRICS, -1, -1);
     lower_buffer(c, HP_BUF_SCRATCH, HP_U8, 0, -1, -1);

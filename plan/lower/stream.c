@@ -21,7 +21,7 @@ typedef struct strip_tensor {
 } strip_tensor;
 
 typedef struct stream {
-    hp_lower_ctx *c;
+    hp_role_builder *c;
     const hp_pass *a;
     int end; /* layers 0 .. end-1 */
     strip_tensor *t;
@@ -30,7 +30,7 @@ typedef struct stream {
 /* A tile without columns has no rows either. */
 static const hp_box *have(const stream *s, int tensor) {
     static const hp_box none = {{0}, {0}};
-    const hp_box *b = lower_have(s->c, s->a, tensor);
+    const hp_box *b = lower_have(s->c->facts, s->a, tensor);
     return hp_box_empty(b) ? &none : b;
 }
 
@@ -42,15 +42,15 @@ static hp_box rows_of(const stream *s, int tensor, int32_t lo, int32_t hi) {
 }
 
 static hp_box need_of(const stream *s, int layer, int k, int32_t lo, int32_t hi) {
-    const hp_box out = rows_of(s, s->c->g->layer[layer].out, lo, hi);
-    return hp_layer_need(s->c->g, layer, k, &out);
+    const hp_box out = rows_of(s, s->c->facts->g->layer[layer].out, lo, hi);
+    return hp_layer_need(s->c->facts->g, layer, k, &out);
 }
 
 /* --- which rows --- */
 
 /* Where windows have gaps a row may read further down than the next one does: all new rows are asked. */
 static bool inputs_reach(const stream *s, int layer, int32_t to) {
-    const hp_layer *l = &s->c->g->layer[layer];
+    const hp_layer *l = &s->c->facts->g->layer[layer];
     for (int k = 0; k < l->n_in; k++)
         if (need_of(s, layer, k, s->t[l->out].from, to).hi[HP_AXIS_H] > s->t[l->in[k]].to) return false;
     return true;
@@ -58,8 +58,8 @@ static bool inputs_reach(const stream *s, int layer, int32_t to) {
 
 /* The layer's output can be computed up to row `to`: more rows never need less, so bisection finds it. */
 static void advance(stream *s, int layer) {
-    strip_tensor *y = &s->t[s->c->g->layer[layer].out];
-    int32_t low = y->to, high = have(s, s->c->g->layer[layer].out)->hi[HP_AXIS_H];
+    strip_tensor *y = &s->t[s->c->facts->g->layer[layer].out];
+    int32_t low = y->to, high = have(s, s->c->facts->g->layer[layer].out)->hi[HP_AXIS_H];
     y->from = y->to;
     while (low < high) {
         const int32_t middle = low + (high - low + 1) / 2;
@@ -78,7 +78,7 @@ static int32_t least(int32_t a, int32_t b) {
 /* First row of a tensor that the segment's layers want from row `next(reader)` of their outputs on; its end
  * when they want none. */
 static int32_t wanted_from(const stream *s, int tensor, bool after) {
-    const hp_graph *g = s->c->g;
+    const hp_graph *g = s->c->facts->g;
     int32_t lo = s->t[tensor].to;
     for (int l = g->tensor[tensor].producer + 1; l <= s->t[tensor].last; l++)
         for (int k = 0; k < g->layer[l].n_in; k++) {
@@ -99,7 +99,7 @@ static void plan_strip(stream *s, int k, int strips) {
     s->t[0].to = image->lo[HP_AXIS_H] + hp_split_at(hp_box_len(image, HP_AXIS_H), strips, k + 1);
     for (int l = 1; l < s->end; l++) advance(s, l);
     for (int l = 0; l < s->end; l++) {
-        const int t = s->c->g->layer[l].out;
+        const int t = s->c->facts->g->layer[l].out;
         const int32_t lo = wanted_from(s, t, false);
         s->t[t].lo = least(lo, s->t[t].from);
         s->t[t].buffer = -1;
@@ -110,7 +110,7 @@ static void plan_strip(stream *s, int k, int strips) {
 
 static void copy_rows(stream *s, int tensor, int32_t dst, int32_t src, int32_t lo, int32_t hi) {
     const int32_t operand[2] = {dst, src};
-    hp_task t = lower_layer_task(s->a, HP_TASK_COPY, s->c->g->tensor[tensor].producer, 0);
+    hp_task t = lower_layer_task(s->a, HP_TASK_COPY, s->c->facts->g->tensor[tensor].producer, 0);
     t.row_lo = lo;
     t.row_hi = hi;
     lower_task(s->c, t, operand);
@@ -157,18 +157,18 @@ static void load_strip(stream *s) {
 
 /* What the layer reads of its input `k` for its new rows: the strip's buffer, or a copy of some columns. */
 static int32_t layer_input(stream *s, int layer, int k) {
-    const hp_layer *l = &s->c->g->layer[layer];
+    const hp_layer *l = &s->c->facts->g->layer[layer];
     const strip_tensor *y = &s->t[l->out];
     const int32_t from = read_buffer(s, l->in[k]);
     const hp_box need = need_of(s, layer, k, y->from, y->to);
-    if (hp_layer_reads(s->c->g, layer, &need, lower_box_of(s->c, from))) return from;
+    if (hp_layer_reads(s->c->facts->g, layer, &need, lower_box_of(s->c, from))) return from;
     const int32_t x = lower_box(s->c, HP_BUF_TENSOR, l->in[k], s->a->micro, &need);
     lower_copy(s->c, s->a, l->in[k], x, from);
     return x;
 }
 
 static void compute_rows(stream *s, int layer) {
-    const hp_layer *l = &s->c->g->layer[layer];
+    const hp_layer *l = &s->c->facts->g->layer[layer];
     strip_tensor *y = &s->t[l->out];
     int32_t x[HP_MAX_IN];
     for (int k = 0; k < l->n_in; k++)
@@ -189,7 +189,7 @@ static void hand_on(stream *s, int tensor) {
     const strip_tensor *x = &s->t[tensor];
     int32_t *act = &s->a->f->act[tensor];
     if (x->from == x->to) return;
-    if (tensor == s->c->g->layer[s->c->g->n_layer - 1].out && !x->leaves) {
+    if (tensor == s->c->facts->g->layer[s->c->facts->g->n_layer - 1].out && !x->leaves) {
         hp_task t = lower_layer_task(s->a, HP_TASK_STORE, -1, 0);
         set_rows(x, &t);
         s->c->metric_writer = lower_task(s->c, t, &x->buffer);
@@ -214,7 +214,7 @@ static void keep_tail(stream *s, int tensor) {
 }
 
 static void keep_tails_of(stream *s, int layer) {
-    const hp_layer *l = &s->c->g->layer[layer];
+    const hp_layer *l = &s->c->facts->g->layer[layer];
     for (int k = 0; k < l->n_in; k++) {
         bool before = false;
         for (int i = 0; i < k; i++) before |= l->in[i] == l->in[k];
@@ -225,7 +225,7 @@ static void keep_tails_of(stream *s, int layer) {
 static void lower_strip(stream *s) {
     load_strip(s);
     for (int l = 0; l < s->end; l++) {
-        const int t = s->c->g->layer[l].out;
+        const int t = s->c->facts->g->layer[l].out;
         if (l > 0 && s->t[t].from < s->t[t].to) compute_rows(s, l);
         hand_on(s, t);
         keep_tails_of(s, l);
@@ -233,14 +233,15 @@ static void lower_strip(stream *s) {
 }
 
 static void note_readers(stream *s) {
-    const hp_graph *g = s->c->g;
+    const hp_graph *g = s->c->facts->g;
     for (int t = 0; t < g->n_tensor; t++) {
         s->t[t] = (strip_tensor){.buffer = -1, .tail = -1, .last = -1};
         if (g->tensor[t].producer >= s->end) continue;
         s->t[t].from = s->t[t].to = have(s, t)->lo[HP_AXIS_H];
         /* a map of logits leaves strip by strip; what is a single pixel is also held against a label */
         const bool single = (int64_t)g->tensor[t].h * g->tensor[t].w == 1;
-        s->t[t].leaves = s->c->last_use[t] >= s->end && (s->c->last_use[t] < g->n_layer || single);
+        s->t[t].leaves =
+            s->c->facts->last_use[t] >= s->end && (s->c->facts->last_use[t] < g->n_layer || single);
     }
     for (int l = 1; l < s->end; l++)
         for (int k = 0; k < g->layer[l].n_in; k++) s->t[g->layer[l].in[k]].last = l;
@@ -257,13 +258,13 @@ int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
     return end > 1 ? end : 0;
 }
 
-void lower_streamed(hp_lower_ctx *c, const hp_pass *a, int end) {
-    stream s = {c, a, end, HP_NEW(c->arena, strip_tensor, c->g->n_tensor)};
+void lower_streamed(hp_role_builder *c, const hp_pass *a, int end) {
+    stream s = {c, a, end, HP_NEW(c->facts->arena, strip_tensor, c->facts->g->n_tensor)};
     note_readers(&s);
-    for (int k = 0; k < c->s->strips; k++) {
-        plan_strip(&s, k, c->s->strips);
+    for (int k = 0; k < c->facts->s->strips; k++) {
+        plan_strip(&s, k, c->facts->s->strips);
         lower_strip(&s);
     }
     for (int l = 0; l < end; l++) /* the image too: later layers may read more of it than the segment does */
-        if (s.t[c->g->layer[l].out].leaves) lower_exchange(c, a, c->g->layer[l].out);
+        if (s.t[c->facts->g->layer[l].out].leaves) lower_exchange(c, a, c->facts->g->layer[l].out);
 }

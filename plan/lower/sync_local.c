@@ -7,27 +7,27 @@
  * their number. */
 #include "plan/lower/lower_inside.h"
 
-bool lower_is_local(const hp_lower_ctx *c) {
-    return c->s->sync == HP_SYNC_LOCAL && c->p->dp > 1;
+bool lower_is_local(const hp_lower_facts *f) {
+    return f->s->sync == HP_SYNC_LOCAL && hp_strategy_replicas(f->s) > 1;
 }
 
-static int collective(hp_lower_ctx *c, int group, hp_reduction reduction, int bucket, int32_t buffer) {
+static int collective(hp_role_builder *c, int group, hp_reduction reduction, int bucket, int32_t buffer) {
     hp_task t = lower_bucket_task(c, HP_TASK_ALLREDUCE, bucket);
-    t.dtype = (uint8_t)c->o->dtype;
+    t.dtype = (uint8_t)c->facts->o->dtype;
     t.flags = reduction == HP_REDUCE_AVG ? HP_FLAG_AVERAGE : 0;
     lower_reduction(c, group, reduction, &t);
     return lower_task(c, t, (int32_t[2]){buffer, -1});
 }
 
-int lower_local_sum(hp_lower_ctx *c, int bucket) {
-    const int group = lower_replica_group(c, c->r->bucket[bucket].group);
+int lower_local_sum(hp_role_builder *c, int bucket) {
+    const int group = lower_replica_group(c->shared, c->r->bucket[bucket].group);
     return group < 0 ? -1 : collective(c, group, HP_REDUCE_SUM, bucket, HP_BUF_GRADS);
 }
 
-void lower_average(hp_lower_ctx *c, int bucket, int updated) {
+void lower_average(hp_role_builder *c, int bucket, int updated) {
     static const int32_t buffers[] = {HP_BUF_WEIGHTS, HP_BUF_OPTIMIZER};
     for (int i = 0; i < 2; i++) {
-        c->writer[buffers[i]] = -1; /* buckets are disjoint */
+        c->emit.writer[buffers[i]] = -1; /* buckets are disjoint */
         lower_dep(c, collective(c, c->r->bucket[bucket].group, HP_REDUCE_AVG, bucket, buffers[i]), updated);
     }
 }
