@@ -35,7 +35,7 @@ static void add(collector *c, hp_state_piece piece) {
  * optimiser's state. */
 static bool updates(const collector *c, int bucket) {
     for (int t = 0; t < c->r->n_task; t++)
-        if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].tag == bucket)
+        if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].update.bucket == bucket)
             return hp_task_works(c->p, c->r, &c->r->task[t], c->replica);
     return true;
 }
@@ -43,7 +43,8 @@ static bool updates(const collector *c, int bucket) {
 /* Does a parameter server update this bucket? */
 static bool is_served(const collector *c, int bucket) {
     for (int t = 0; t < c->r->n_task; t++)
-        if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].tag == bucket) return c->r->task[t].call != 0;
+        if (c->r->task[t].op == HP_TASK_UPDATE && c->r->task[t].update.bucket == bucket)
+            return c->r->task[t].update.call != 0;
     return false;
 }
 

@@ -296,7 +296,7 @@ static void add_messages(hp_sample_list *l, const hp_machine *m, const iteration
             const hp_queue *q = &r->queue[k->queue];
             if (s > 0)
                 add_comm(l, HP_ROW_P2P, link_between(m, it->p, rank, rank - rank % it->p->n_role + q->peer),
-                         wire_name(m, it->p, q), (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s, 2);
+                         wire_name(m, it->p, q), (double)hp_task_bytes(k), s, 2);
         }
     }
 }
@@ -315,8 +315,7 @@ static void add_collectives(hp_sample_list *l, const hp_machine *m, const iterat
             if (s <= 0 || ranks < 2) continue;
             const hp_collective_call call = call_of(m, it->p, &it->p->role[role].queue[k->queue], k, ranks);
             add_comm(l, HP_ROW_COLLECTIVE, call.per_node >= ranks ? m->intra.name : m->inter.name,
-                     hp_collective_key(&call, key), (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype), s,
-                     ranks);
+                     hp_collective_key(&call, key), (double)hp_task_bytes(k), s, ranks);
         }
     }
 }

@@ -34,14 +34,14 @@ static sender *senders_of(hp_arena *arena, const hp_role *r) {
 
 /* Bytes by which the task moves a code. */
 static double moved(const hp_program *p, const hp_role *r, const hp_task *t) {
-    const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    const double bytes = (double)hp_task_bytes(t);
     if (!hp_task_is_collective(t)) return t->op == HP_TASK_SEND ? bytes : 0;
     return bytes * hp_collective_volume(hp_task_collective(t), hp_group_size(p, r->queue[t->queue].peer));
 }
 
 /* Bytes that would be sent without encoding. */
 static double plain(const hp_program *p, const hp_task *t, const sender *s) {
-    const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)p->dtype);
+    const double bytes = (double)t->code.values * hp_dtype_bytes((hp_dtype)p->dtype);
     return s->group < 0 ? bytes
                         : bytes * hp_collective_volume(HP_COLLECTIVE_ALLREDUCE, hp_group_size(p, s->group));
 }

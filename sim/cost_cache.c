@@ -155,7 +155,7 @@ static hp_task_cost case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtyp
 
 /* Its length is given. */
 static hp_task_cost dummy_cost(const hp_task *t) {
-    const double s = (double)t->count * 1e-9;
+    const double s = (double)t->dummy.ns * 1e-9;
     return (hp_task_cost){.cost = {.seconds = s, .low = s, .high = s, .source = HP_SOURCE_MEASURED}};
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static int64_t bytes_of(const hp_task *k) {
-    return k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+    return hp_task_bytes(k);
 }
 
 /* Caches the first replica's exchanges; other replicas may be placed differently. */
@@ -211,8 +211,9 @@ static double ops_of(const hp_program_costs *c, const hp_program *p, const hp_gr
     if (c->in_exchange && c->in_exchange[r - p->role][task]) return 0;
     if (t->op != HP_TASK_UPDATE) return hp_costs_task(c->cache, p, g, r, task).kernels;
     for (int i = 0; i < g->n_param; i++)
-        tensors += hp_param_trained(&g->param[i]) && r->place[i].here && r->place[i].offset >= t->offset &&
-                   r->place[i].offset < t->offset + t->count;
+        tensors += hp_param_trained(&g->param[i]) && r->place[i].here &&
+                   r->place[i].offset >= t->update.first &&
+                   r->place[i].offset < t->update.first + t->update.elems;
     return (hp_costs_framework(c->cache)->host.update_ops[g->optimizer] +
             (sums ? hp_costs_framework(c->cache)->host.sum_ops : 0)) *
            tensors;

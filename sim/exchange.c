@@ -21,7 +21,8 @@ static int others_of(const hp_role *r, const hp_queue *q) {
 
 /* Messages of one round are adjacent among those of their kind (plan/lower/lower_move.c). */
 static bool same_round(const hp_role *r, const hp_task *a, const hp_task *b) {
-    return same_end(&r->queue[a->queue], &r->queue[b->queue]) && a->micro == b->micro && a->tag == b->tag;
+    return same_end(&r->queue[a->queue], &r->queue[b->queue]) && a->micro == b->micro &&
+           a->message.position == b->message.position;
 }
 
 typedef struct round {

@@ -223,7 +223,7 @@ static void ranks_init(sim *s) {
 static bool has_servers(const hp_program *p) {
     for (int r = 0; r < p->n_role; r++)
         for (int t = 0; t < p->role[r].n_task; t++)
-            if (p->role[r].task[t].op == HP_TASK_UPDATE && p->role[r].task[t].call) return true;
+            if (p->role[r].task[t].op == HP_TASK_UPDATE && p->role[r].task[t].update.call) return true;
     return false;
 }
 

@@ -50,7 +50,7 @@ static void kind_text(const hp_graph *g, const hp_task *t, char *out, size_t n) 
 
 /* Bytes moved between ranks; 0 for compute tasks. */
 static int64_t moved_bytes(const hp_task *t) {
-    return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE ? 0 : t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    return hp_task_infos[t->op].queue == HP_QUEUE_COMPUTE ? 0 : hp_task_bytes(t);
 }
 
 static hp_status insert_task(hp_db *db, sqlite3_stmt *st, int64_t run, const hp_meetings *m,

@@ -35,7 +35,7 @@ static int64_t count_tasks(const hp_program *p) {
 static void add_task(calibrate_needs *out, const hp_plan *plan, const hp_cost_table *t, const hp_role *r,
                      int task) {
     const hp_task *k = &r->task[task];
-    const int64_t bytes = k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+    const int64_t bytes = hp_task_bytes(k);
     if (k->queue != 0) {
         if (bytes > out->most_bytes) out->most_bytes = bytes;
         return;

@@ -67,6 +67,20 @@ static json_t *stages_json(const hp_plan *plan) {
     return stages;
 }
 
+/* Elements; of batch norm's statistics pixels; of what stands for compute nanoseconds. */
+static int64_t count_of(const hp_task *t) {
+    switch (hp_task_family_of(t)) {
+    case HP_FAMILY_FORWARD:
+        return t->forward.pixels;
+    case HP_FAMILY_BACKWARD:
+        return t->backward.pixels;
+    case HP_FAMILY_DUMMY:
+        return t->dummy.ns;
+    default:
+        return hp_task_range(t).count;
+    }
+}
+
 static json_t *task_json(const hp_plan *plan, const hp_role *r, int task) {
     const hp_task *t = &r->task[task];
     const hp_task_info *info = &hp_task_infos[t->op];
@@ -78,7 +92,7 @@ static json_t *task_json(const hp_plan *plan, const hp_role *r, int task) {
                           info->name, "phase", hp_phase_names[info->phase], "label",
                           hp_task_label(plan->program, plan->graph, r, task, label, sizeof label), "queue",
                           (int)t->queue, "layer", (int)t->layer, "micro", (int)t->micro, "flags",
-                          (int)t->flags, "count", (json_int_t)t->count, "after", deps);
+                          (int)t->flags, "count", (json_int_t)count_of(t), "after", deps);
     if (info->queue == HP_QUEUE_COLL)
         json_object_set_new(o, "algorithm", json_string(hp_algorithms[t->algorithm]->name));
     return o;

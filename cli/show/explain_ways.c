@@ -19,7 +19,7 @@ static bool is_like(const explain_way *a, const explain_way *b) {
 static void add_task(hp_arena *arena, const hp_program *p, const hp_role *r, const hp_task *t,
                      explain_way **way, int *n, int *capacity) {
     const hp_queue *q = &r->queue[t->queue];
-    const int64_t bytes = t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    const int64_t bytes = hp_task_bytes(t);
     const explain_way new = {.what = hp_task_collective(t),
                              .ranks = hp_group_size(p, q->peer),
                              .backend = q->backend,

@@ -27,7 +27,7 @@ static const hp_box *box_of(const hp_device_config *c, int32_t buffer) {
 }
 
 static hp_box output_box(const hp_device_config *c, const hp_task *t, const hp_operands *o) {
-    return hp_task_rows(t, box_of(c, o->dy >= 0 ? o->dy : o->y >= 0 ? o->y : o->x[0]));
+    return hp_task_box(t, box_of(c, o->dy >= 0 ? o->dy : o->y >= 0 ? o->y : o->x[0]));
 }
 
 /* The box of an input without an operand: what the output needs of it. */
@@ -186,7 +186,7 @@ static void bind_loss(const hp_device_config *c, const hp_operands *o, hp_bound 
     b->loss.classes = c->graph->tensor[c->graph->layer[c->graph->n_layer - 1].out].c;
     b->loss.first_class = logits->lo[HP_AXIS_C];
     b->sums = buffer_at(c, o->sums);
-    b->loss.first_sum = b->task->op == HP_TASK_MAXSUM ? b->task->offset : 0;
+    b->loss.first_sum = b->task->op == HP_TASK_MAXSUM ? b->task->maxsum.first : 0;
     b->count = hp_box_empty(logits) ? 0 : hp_box_elems(logits) / b->map.in_c[0];
     HP_ASSERT(c->role->buffer[o->labels].bytes >= b->count * (int64_t)sizeof(int32_t));
     HP_ASSERT(o->dx[0] < 0 || hp_box_equal(logits, box_of(c, o->dx[0])));
@@ -221,26 +221,26 @@ static void bind_codec(const hp_device_config *c, const hp_operands *o, hp_bound
     const bool encodes = b->task->op == HP_TASK_ENCODE;
     const int32_t values = encodes ? o->src : o->dst, code = encodes ? o->dst : o->src;
     const hp_buffer *v = &c->role->buffer[values], *k = &c->role->buffer[code];
-    void *at = k->what < 0 ? element_of(c, values, b->task->offset) : buffer_at(c, values);
+    void *at = k->what < 0 ? element_of(c, values, b->task->code.first) : buffer_at(c, values);
     b->y = encodes ? buffer_at(c, code) : at;
     b->x[0] = encodes ? at : buffer_at(c, code);
     b->dtype = (hp_dtype)v->dtype;
     b->code.codec = k->codec;
-    b->count = b->task->count;
+    b->count = b->task->code.values;
     b->code.cols = k->what < 0 ? 1 : hp_box_len(&k->box, HP_AXIS_C);
     b->code.residual = buffer_at(c, o->residual);
     b->code.n = k->bytes / hp_codec_bytes(k->codec, b->count / b->code.cols, b->code.cols);
 }
 
 static void bind_factors(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
-    void *grads = element_of(c, HP_BUF_GRADS, b->task->offset), *p = buffer_at(c, o->p);
+    void *grads = element_of(c, HP_BUF_GRADS, b->task->code.first), *p = buffer_at(c, o->p);
     b->y = b->task->op == HP_TASK_PROJECT ? p : b->task->op == HP_TASK_FACTOR ? buffer_at(c, o->q) : grads;
     b->x[0] = b->task->op == HP_TASK_PROJECT ? grads : p;
     b->x[1] = b->task->op == HP_TASK_EXPAND ? buffer_at(c, o->q) : NULL;
     b->code.residual = buffer_at(c, o->residual);
     b->dtype = (hp_dtype)c->program->dtype;
     b->code.codec = c->role->buffer[o->p].codec;
-    b->count = b->task->count;
+    b->count = b->task->code.values;
     b->graph = c->graph;
     b->role = c->role;
 }
@@ -248,18 +248,18 @@ static void bind_factors(const hp_device_config *c, const hp_operands *o, hp_bou
 static void bind_zero(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
     const hp_buffer *buffer = &c->role->buffer[o->buffer];
     b->dtype = (hp_dtype)buffer->dtype;
-    b->count = b->task->count;
-    HP_ASSERT((b->task->offset + b->count) * hp_dtype_bytes(b->dtype) <= buffer->bytes);
-    b->y = c->arena + buffer->offset + b->task->offset * hp_dtype_bytes(b->dtype);
+    b->count = b->task->zero.elems;
+    HP_ASSERT((b->task->zero.first + b->count) * hp_dtype_bytes(b->dtype) <= buffer->bytes);
+    b->y = c->arena + buffer->offset + b->task->zero.first * hp_dtype_bytes(b->dtype);
 }
 
 static int member_of(const hp_device_config *c, const hp_task *t) {
-    const int group = c->role->bucket[t->tag].group;
+    const int group = c->role->bucket[t->update.bucket].group;
     return group < 0 ? 0 : hp_group_member(c->program, group, (int)(c->role - c->program->role), c->replica);
 }
 
 static int64_t part_at(const hp_device_config *c, const hp_task *t, int32_t buffer) {
-    return hp_part_at(c->program, c->role, buffer, t->tag, member_of(c, t));
+    return hp_part_at(c->program, c->role, buffer, t->update.bucket, member_of(c, t));
 }
 
 static void bind_update(const hp_device_config *c, const hp_operands *o, hp_bound *b) {
@@ -327,8 +327,8 @@ hp_bound hp_bind(const hp_device_config *c, int t) {
 
 hp_running hp_running_factors(const hp_bound *b, const hp_step *s) {
     const double keep = 1.0 - (double)b->layer->momentum;
-    const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
-    const bool alone = b->step.bn != HP_BN_ALL; /* the statistics leave out the other replicas' groups */
+    const int64_t skipped = b->task->forward.skipped, following = b->task->forward.following;
+    const bool alone = b->step.bn != HP_BN_ALL; /* the other replicas' groups are not in these statistics */
     const int64_t before = b->task->flags & HP_FLAG_FIRST && alone ? (int64_t)s->replica * b->step.micro : 0;
     const int64_t after = alone ? (int64_t)(b->step.dp - 1 - s->replica) * b->step.micro : 0;
     hp_running r = {pow(keep, (double)(1 + skipped + before)), (double)b->layer->momentum, 1};

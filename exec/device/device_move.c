@@ -53,7 +53,7 @@ static void move_line(const hp_bound *b, const hp_runs *r, int64_t to, int64_t f
 }
 
 void hp_move_copy(const hp_bound *b, hp_add_f32 *add) {
-    const hp_box both = hp_box_and(b->copy.dst, b->copy.src), part = hp_task_rows(b->task, &both);
+    const hp_box both = hp_box_and(b->copy.dst, b->copy.src), part = hp_task_box(b->task, &both);
     if (hp_box_empty(&part)) return;
     const hp_runs r = hp_runs_between(b->copy.dst, b->copy.src, &part);
     for (int64_t n = 0; n < r.n[HP_AXIS_N]; n++)

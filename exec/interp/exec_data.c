@@ -25,7 +25,7 @@ static loaded loaded_by(const hp_interp *in, const hp_task *t) {
     const hp_buffer *b = in->c.role->buffer;
     loaded l = {.x = interp_operand(in, t, 0), .labels = interp_operand(in, t, 1)};
     if (l.x >= 0) {
-        l.box = hp_task_rows(t, &b[l.x].box);
+        l.box = hp_task_box(t, &b[l.x].box);
         l.x_bytes = part_bytes(&b[l.x], &l.box);
     }
     if (l.labels >= 0) l.label_bytes = b[l.labels].bytes;
@@ -45,7 +45,7 @@ static int64_t room_of(const hp_interp *in, const hp_task *t) {
     }
     if (t->op != HP_TASK_STORE || !in->c.store) return 0;
     const hp_buffer *b = &r->buffer[interp_operand(in, t, 0)];
-    const hp_box box = hp_task_rows(t, &b->box);
+    const hp_box box = hp_task_box(t, &b->box);
     return part_bytes(b, &box);
 }
 
@@ -142,7 +142,7 @@ hp_status interp_store(hp_interp *in, int32_t task, hp_error *err) {
     const hp_task *t = interp_task(in, task);
     const int32_t x = interp_operand(in, t, 0);
     const hp_buffer *b = &in->c.role->buffer[x];
-    const hp_box box = hp_task_rows(t, &b->box);
+    const hp_box box = hp_task_box(t, &b->box);
     const unsigned char *at = interp_buffer(in, x) + rows_at(b, &box);
     if (!in->c.store) return HP_OK;
     if (in->device.streams) HP_TRY(fetch(in, task, at, part_bytes(b, &box), err));

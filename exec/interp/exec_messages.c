@@ -17,7 +17,7 @@ static hp_comm_op message_of(const hp_interp *in, const hp_task *t, const hp_que
 static hp_comm_op collective_of(const hp_interp *in, const hp_task *t, const hp_queue *q) {
     const hp_program *p = in->c.program;
     const hp_call call = hp_task_call(p, t);
-    const int64_t offset = t->offset * hp_dtype_bytes((hp_dtype)t->dtype);
+    const int64_t offset = t->collective.first * hp_dtype_bytes((hp_dtype)t->dtype);
     const int32_t source = t->n_operand > 1 ? interp_operand(in, t, 1) : -1;
     return (hp_comm_op){.kind = HP_COMM_COLLECTIVE,
                         .peer = -1,
@@ -38,7 +38,7 @@ static hp_comm_op op_of(const hp_interp *in, const hp_task *t, const hp_queue *q
     op.backend = q->backend;
     op.device = !in->c.memory->ops->host;
     op.dtype = t->dtype;
-    op.count = t->count;
+    op.count = hp_task_range(t).count;
     op.sent = &in->sent[t - in->c.role->task];
     return op;
 }

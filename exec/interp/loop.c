@@ -134,7 +134,7 @@ static void keep_busy(const hp_interp *in, int64_t ns) {
 static hp_status do_on_host(hp_interp *in, int32_t task, hp_error *err) {
     const hp_task *t = interp_task(in, task);
     if (t->op == HP_TASK_STORE) return interp_store(in, task, err);
-    keep_busy(in, t->count);
+    keep_busy(in, t->dummy.ns);
     return HP_OK;
 }
 

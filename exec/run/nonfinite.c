@@ -82,7 +82,7 @@ static void look_at_params(finder *f, const hp_task *t, hp_buffer_kind kind) {
 static void look_at_box(finder *f, const hp_task *t, int32_t buffer, place_kind kind) {
     if (buffer < 0) return;
     const hp_buffer *b = &f->j->train.role->buffer[buffer];
-    const hp_box made = kind == OUTPUT ? hp_task_rows(t, &b->box) : b->box;
+    const hp_box made = kind == OUTPUT ? hp_task_box(t, &b->box) : b->box;
     const int32_t layer = t->op == HP_TASK_LOAD ? 0 : t->layer;
     if (any_strange_in(f->j, b, &made)) note(f, kind, layer, -1, t->micro);
 }

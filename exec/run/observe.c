@@ -139,7 +139,7 @@ void hp_observe_task(hp_observer *o, const hp_role *role, int task, const unsign
     if (buffer < 0) return;
     const hp_buffer *b = &role->buffer[buffer];
     const int tensor = t->op == HP_TASK_LOAD ? b->what : o->real->layer[t->layer].out;
-    const hp_box made = hp_task_rows(t, &b->box), count = own ? hp_box_and(&made, own) : made;
+    const hp_box made = hp_task_box(t, &b->box), count = own ? hp_box_and(&made, own) : made;
     hp_observe_box(o, tensor, (hp_dtype)b->dtype, arena + b->offset, &b->box, &count);
 }
 

@@ -151,14 +151,36 @@ static hp_status check_fixed(const hp_program *p, const hp_graph *g, int role, h
 
 /* --- of one task --- */
 
+/* Numbers, positions and rows that are possible at all. */
+static bool family_fits(const hp_graph *g, const hp_task *t) {
+    const hp_elements range = hp_task_range(t);
+    const hp_rows rows = hp_task_rows(t);
+    if (range.first < 0 || range.count < 0 || hp_task_bucket(t) < -1) return false;
+    if (rows.lo < 0 || rows.hi < 0 || (!g->deployed && rows.hi)) return false;
+    switch (hp_task_family_of(t)) {
+    case HP_FAMILY_FORWARD:
+        return t->forward.skipped >= 0 && t->forward.pixels >= 0;
+    case HP_FAMILY_BACKWARD:
+        return t->backward.pixels >= 0;
+    case HP_FAMILY_MAXSUM:
+        return t->maxsum.first >= 0;
+    case HP_FAMILY_MESSAGE:
+        return t->message.position >= -1;
+    case HP_FAMILY_DUMMY:
+        return t->dummy.ns >= 0;
+    default:
+        return true;
+    }
+}
+
 static hp_status check_fields(const hp_program *p, const hp_graph *g, int role, int id, hp_error *err) {
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     if (t->op >= HP_TASK_OPS || t->queue < 0 || t->queue >= r->n_queue || t->chunk < 0 ||
         t->chunk >= r->n_slot || t->layer < -1 || t->layer >= g->n_layer || t->micro < -1 ||
-        t->micro >= p->micro || t->tag < -1 || t->operand < 0 || t->n_operand < 0 ||
-        t->n_operand > r->n_operand - t->operand || t->count < 0 || t->offset < 0 || t->dtype >= HP_DTYPES ||
-        t->flags & ~ALL_FLAGS || t->row_lo < 0 || t->row_hi < 0 || (!g->deployed && t->row_hi))
+        t->micro >= p->micro || t->operand < 0 || t->n_operand < 0 ||
+        t->n_operand > r->n_operand - t->operand || t->dtype >= HP_DTYPES || t->flags & ~ALL_FLAGS ||
+        !family_fits(g, t))
         REFUSE("E-RANGE: rank %d task %d has a field out of range", role, id);
     const hp_task_info *info = &hp_task_infos[t->op];
     if (r->queue[t->queue].kind != (int)info->queue)
@@ -199,7 +221,7 @@ static hp_status check_count(const hp_program *p, int role, int id, hp_error *er
     const hp_role *r = &p->role[role];
     const hp_task *t = &r->task[id];
     const bool moves = hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE;
-    if (t->op == HP_TASK_DUMMY && t->count > MAX_DUMMY_NS)
+    if (t->op == HP_TASK_DUMMY && t->dummy.ns > MAX_DUMMY_NS)
         REFUSE("E-RANGE: rank %d task %d computes nothing for more than an hour", role, id);
     if (!moves && t->op != HP_TASK_ZERO) return HP_OK;
     if (r->operand[t->operand] < 0)
@@ -208,10 +230,11 @@ static hp_status check_count(const hp_program *p, int role, int id, hp_error *er
         REFUSE("E-TYPE: rank %d task %d moves %s from a buffer of %s", role, id, hp_dtype_names[t->dtype],
                hp_dtype_names[r->buffer[r->operand[t->operand]].dtype]);
     const hp_buffer *b = &r->buffer[r->operand[t->operand]];
+    const hp_elements range = hp_task_range(t);
     const int64_t room = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
-    if (t->offset > room || t->count > room - t->offset)
-        REFUSE("E-COUNT: rank %d task %d: elements %lld+%lld of %lld", role, id, (long long)t->offset,
-               (long long)t->count, (long long)room);
+    if (range.first > room || range.count > room - range.first)
+        REFUSE("E-COUNT: rank %d task %d: elements %lld+%lld of %lld", role, id, (long long)range.first,
+               (long long)range.count, (long long)room);
     return HP_OK;
 }
 

@@ -170,8 +170,8 @@ static hp_status want_sums(const checker *c, const hp_box *out, bool needed) {
         return REFUSED("buffer %d does not hold two sums per channel", c->o.sums);
     if (c->o.save < 0) return REFUSED("sums without the box they count");
     const bool divides = c->t->op == HP_TASK_FWD || c->t->op == HP_TASK_BWD;
-    if (divides && c->t->count != summed_pixels(c))
-        return REFUSED("sums over %lld pixels, there are %lld", (long long)c->t->count,
+    if (divides && hp_norm_pixels(c->t) != summed_pixels(c))
+        return REFUSED("sums over %lld pixels, there are %lld", (long long)hp_norm_pixels(c->t),
                        (long long)summed_pixels(c));
     return HP_OK;
 }
@@ -233,7 +233,7 @@ static hp_status check_fwd(const checker *c) {
     const hp_box *y = NULL;
     const bool eval = c->t->flags & HP_FLAG_EVAL;
     HP_TRY(want_part(c, c->o.y, c->l->out, "the output", &y));
-    const hp_box rows = hp_task_rows(c->t, y); /* within: check/check_deployed.c */
+    const hp_box rows = hp_task_box(c->t, y); /* within: check/check_deployed.c */
     y = &rows;
     for (int k = 0; k < c->l->n_in; k++) {
         const hp_box need = hp_layer_need(c->g, c->t->layer, k, y);
@@ -372,7 +372,7 @@ static hp_status check_maxsum(const checker *c) {
     HP_TRY(want_class_sums(c, x, operand(c, 0)));
     const int64_t block = rows_of(x) * HP_MAXSUMS,
                   all = buffer_of(c, operand(c, 0))->bytes / hp_dtype_bytes(HP_F64);
-    if (c->t->offset < 0 || c->t->offset % block || c->t->offset > all - block)
+    if (c->t->maxsum.first < 0 || c->t->maxsum.first % block || c->t->maxsum.first > all - block)
         return REFUSED("its block lies outside the sums");
     return want_labels(c, operand(c, 2), x);
 }
@@ -400,13 +400,12 @@ static hp_status check_zero(const checker *c) {
 /* A message is a whole box; only arrays without boxes move in parts. */
 static hp_status check_transfer(const checker *c) {
     const hp_buffer *b = buffer_of(c, operand(c, 0));
-    if (!hp_task_is_collective(c->t) && c->t->offset)
-        return REFUSED("a message that begins within its buffer");
+    const hp_elements range = hp_task_range(c->t);
     if (b->kind == HP_BUF_SUMS || hp_buffer_has_box(b))
-        if (c->t->offset || c->t->count * hp_dtype_bytes((hp_dtype)b->dtype) != b->bytes)
-            return REFUSED("moves %lld elements, its box has others", (long long)c->t->count);
+        if (range.first || range.count * hp_dtype_bytes((hp_dtype)b->dtype) != b->bytes)
+            return REFUSED("moves %lld elements, its box has others", (long long)range.count);
     if (c->t->flags & HP_FLAG_METRIC &&
-        (b->kind != HP_BUF_METRIC || c->t->count != HP_METRICS || c->r->queue[c->t->queue].peer != 0))
+        (b->kind != HP_BUF_METRIC || range.count != HP_METRICS || c->r->queue[c->t->queue].peer != 0))
         return REFUSED("the metrics are reduced otherwise");
     return HP_OK;
 }

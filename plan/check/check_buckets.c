@@ -84,21 +84,24 @@ static bool is_part(const hp_program *p, const hp_role *r, const hp_task *t) {
     const bool taken = dst == HP_BUF_GRADS && src >= HP_BUF_FIXED,
                put = src == HP_BUF_WEIGHTS && dst >= HP_BUF_FIXED;
     const int32_t block = taken ? src : dst;
-    return (taken || put) && r->buffer[block].kind == HP_BUF_BLOCK && r->buffer[block].what == t->tag &&
-           hp_keeps_parts(p, taken ? dst : src) && (taken || !(t->flags & HP_FLAG_ADD));
+    return (taken || put) && r->buffer[block].kind == HP_BUF_BLOCK &&
+           r->buffer[block].what == t->update.bucket && hp_keeps_parts(p, taken ? dst : src) &&
+           (taken || !(t->flags & HP_FLAG_ADD));
 }
 
 hp_status hp_check_bucket_task(const hp_check_at *at) {
     const hp_role *r = &at->p->role[at->role];
     const hp_task *t = &r->task[at->task];
-    if (t->tag < 0 || t->tag >= r->n_bucket)
-        return hp_check_refuse(at, "E-RANGE", "bucket %d does not exist", t->tag);
-    const hp_bucket *b = &r->bucket[t->tag];
-    if (t->offset != b->first || t->count != b->count)
+    const int32_t bucket = hp_task_bucket(t);
+    const hp_elements range = hp_task_range(t);
+    if (bucket < 0 || bucket >= r->n_bucket)
+        return hp_check_refuse(at, "E-RANGE", "bucket %d does not exist", bucket);
+    const hp_bucket *b = &r->bucket[bucket];
+    if (range.first != b->first || range.count != b->count)
         return hp_check_refuse(at, "E-RANGE", "elements %lld+%lld are not those of bucket %d",
-                               (long long)t->offset, (long long)t->count, t->tag);
+                               (long long)range.first, (long long)range.count, bucket);
     if (t->op == HP_TASK_PART && !is_part(at->p, r, t))
         return hp_check_refuse(at, "E-TYPE", "is not between a block of bucket %d and a buffer of parts",
-                               t->tag);
+                               bucket);
     return HP_OK;
 }

@@ -55,8 +55,8 @@ static hp_status check_box(const checker *c, int code, int values) {
     if (b->dtype != c->p->dtype)
         return REFUSED("E-TYPE", "codecs take %s, not %s", hp_dtype_names[c->p->dtype],
                        hp_dtype_names[b->dtype]);
-    if (c->t->offset || c->t->count != hp_box_elems(&b->box))
-        return REFUSED("E-COUNT", "%lld values, the box has %lld", (long long)c->t->count,
+    if (c->t->code.first || c->t->code.values != hp_box_elems(&b->box))
+        return REFUSED("E-COUNT", "%lld values, the box has %lld", (long long)c->t->code.values,
                        (long long)hp_box_elems(&b->box));
     return HP_OK;
 }
@@ -71,9 +71,9 @@ static hp_status check_residual(const checker *c, const hp_buffer *code) {
     if (!wanted) return HP_OK;
     const hp_buffer *b = &c->r->buffer[id];
     if (b->kind != HP_BUF_CARRY || b->dtype != c->p->dtype ||
-        b->bytes != c->t->count * hp_dtype_bytes((hp_dtype)c->p->dtype))
+        b->bytes != c->t->code.values * hp_dtype_bytes((hp_dtype)c->p->dtype))
         return REFUSED("E-BOX", "buffer %d does not keep what %lld gradients lose", id,
-                       (long long)c->t->count);
+                       (long long)c->t->code.values);
     if (c->used[id]) return REFUSED("E-LOST", "buffer %d keeps what two codes lose", id);
     c->used[id] = true;
     return HP_OK;
@@ -83,9 +83,9 @@ static hp_status check_residual(const checker *c, const hp_buffer *code) {
 static hp_status check_range(const checker *c) {
     const int64_t elems = c->r->buffer[HP_BUF_GRADS].bytes / hp_dtype_bytes((hp_dtype)c->p->dtype);
     HP_TRY(hp_check_bucket_task(&c->at));
-    if (c->t->offset <= elems && c->t->count <= elems - c->t->offset) return HP_OK;
-    return REFUSED("E-COUNT", "gradients %lld+%lld of %lld", (long long)c->t->offset, (long long)c->t->count,
-                   (long long)elems);
+    if (c->t->code.first <= elems && c->t->code.values <= elems - c->t->code.first) return HP_OK;
+    return REFUSED("E-COUNT", "gradients %lld+%lld of %lld", (long long)c->t->code.first,
+                   (long long)c->t->code.values, (long long)elems);
 }
 
 /* Checks a range of the gradients; a decoder adds up as many codes as exist. */
@@ -93,11 +93,11 @@ static hp_status check_gradients(const checker *c, int code, int values) {
     const hp_buffer *a = buffer_of(c, code), *b = buffer_of(c, values);
     if (b->kind != HP_BUF_GRADS) return REFUSED("E-BOX", "a code without a tensor is one of gradients");
     HP_TRY(check_range(c));
-    const int64_t each = hp_codec_bytes(a->codec, c->t->count, 1);
+    const int64_t each = hp_codec_bytes(a->codec, c->t->code.values, 1);
     const bool several = c->t->op == HP_TASK_DECODE && info_of(a)->sum == HP_CODEC_GATHERED;
     if (several ? a->bytes == 0 || a->bytes % each : a->bytes != each)
         return REFUSED("E-COUNT", "a code of %lld bytes, %lld gradients make %lld", (long long)a->bytes,
-                       (long long)c->t->count, (long long)each);
+                       (long long)c->t->code.values, (long long)each);
     return HP_OK;
 }
 
@@ -131,13 +131,13 @@ static hp_status check_factors(const checker *c) {
     if (c->t->op != HP_TASK_FACTOR && grads != HP_BUF_GRADS)
         return REFUSED("E-BOX", "factors are those of gradients");
     HP_TRY(check_range(c));
-    const hp_factor_sizes n = hp_factor_sizes_of(c->g, c->r, c->t, hp_codec_number(codec));
+    const hp_factor_sizes n = hp_factor_sizes_of(c->g, c->r, hp_task_range(c->t), hp_codec_number(codec));
     if (!holds_factors(c, o.p, codec, n.p) || (o.q >= 0 && !holds_factors(c, o.q, codec, n.q)))
         return REFUSED("E-COUNT", "factors of other sizes than these gradients'");
     if (kept->kind != HP_BUF_CARRY || kept->dtype != c->p->dtype ||
-        kept->bytes != (c->t->count + n.q) * hp_dtype_bytes((hp_dtype)c->p->dtype))
+        kept->bytes != (c->t->code.values + n.q) * hp_dtype_bytes((hp_dtype)c->p->dtype))
         return REFUSED("E-BOX", "buffer %d does not keep what %lld gradients lose", o.residual,
-                       (long long)c->t->count);
+                       (long long)c->t->code.values);
     if (c->t->op != HP_TASK_PROJECT) return HP_OK; /* same as there: check/check_gradients.c */
     if (c->used[o.residual]) return REFUSED("E-LOST", "buffer %d keeps what two codes lose", o.residual);
     c->used[o.residual] = true;
@@ -167,7 +167,8 @@ static bool gathers(const checker *c, const hp_buffer *b) {
 
 static hp_status check_sum(const checker *c) {
     const hp_buffer *b = buffer_of(c, 0);
-    const bool whole = !c->t->offset && c->t->count == b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
+    const bool whole =
+        !c->t->collective.first && c->t->collective.elems == b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
     if (whole && hp_buffer_is_code(b) && b->what < 0 && (adds(c, b) || gathers(c, b))) return HP_OK;
     return REFUSED("E-TYPE", "codes of gradients are not summed so");
 }

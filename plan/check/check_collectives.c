@@ -49,17 +49,17 @@ static hp_status check_parts(const hp_program *p, int role, int id, const hp_col
     const int64_t wanted = c->what == HP_COLLECTIVE_ALL_TO_ALL ? (int64_t)c->size * c->size
                            : hp_collective_parts(c->what)      ? c->size
                                                                : 0;
-    if (!call.n && c->what == HP_COLLECTIVE_ALL_TO_ALL && t->count % c->size)
+    if (!call.n && c->what == HP_COLLECTIVE_ALL_TO_ALL && t->collective.elems % c->size)
         REFUSE("E-COUNT: rank %d task %d: an all-to-all of %lld elements in equal parts among %d members",
-               role, id, (long long)t->count, c->size);
+               role, id, (long long)t->collective.elems, c->size);
     if (!call.n) return HP_OK;
     if (call.n != wanted)
         REFUSE("E-COUNT: rank %d task %d: %d parts of a %s among %d members, which has %lld", role, id,
                call.n, hp_collective_infos[c->what].name, c->size, (long long)wanted);
     for (int32_t m = 0; m < c->size; m++)
-        if (room_of(c, p->part + call.first, m) > t->count)
+        if (room_of(c, p->part + call.first, m) > t->collective.elems)
             REFUSE("E-COUNT: rank %d task %d: parts of %lld elements in data of %lld", role, id,
-                   (long long)room_of(c, p->part + call.first, m), (long long)t->count);
+                   (long long)room_of(c, p->part + call.first, m), (long long)t->collective.elems);
     return HP_OK;
 }
 
@@ -140,12 +140,14 @@ static bool wants_sum(const hp_role *r, const hp_task *t) {
 static bool is_of_parts(const hp_program *p, const hp_role *r, const hp_task *t) {
     const int32_t id = r->operand[t->operand];
     const bool block = r->buffer[id].kind == HP_BUF_BLOCK;
-    if (t->tag < 0 || t->tag >= r->n_bucket || t->n_operand > 1 || hp_task_call(p, t).n) return false;
-    const hp_bucket *b = &r->bucket[t->tag];
-    if (b->parts < 2 || t->count != b->count || t->offset != (block ? 0 : b->first) ||
+    if (t->collective.bucket < 0 || t->collective.bucket >= r->n_bucket || t->n_operand > 1 ||
+        hp_task_call(p, t).n)
+        return false;
+    const hp_bucket *b = &r->bucket[t->collective.bucket];
+    if (b->parts < 2 || t->collective.elems != b->count || t->collective.first != (block ? 0 : b->first) ||
         !hp_group_equal(p, b->group, r->queue[t->queue].peer))
         return false;
-    if (block) return r->buffer[id].what == t->tag;
+    if (block) return r->buffer[id].what == t->collective.bucket;
     return id == (t->op == HP_TASK_ALL_GATHER ? HP_BUF_WEIGHTS : HP_BUF_GRADS) && !hp_keeps_parts(p, id);
 }
 
@@ -182,12 +184,13 @@ hp_status hp_check_collective(const hp_program *p, int role, int id, hp_error *e
     const hp_task *t = &r->task[id];
     if (!hp_task_is_collective(t)) {
         const bool served = t->op == HP_TASK_UPDATE || t->op == HP_TASK_FINITE || t->op == HP_TASK_NORM;
-        if (t->algorithm || t->call < 0 || t->call > (served ? p->n_call : 0))
+        const int32_t call = hp_task_call_index(t);
+        if (t->algorithm || call < 0 || call > (served ? p->n_call : 0))
             REFUSE("E-RANGE: rank %d task %d: a %s is no collective", role, id, hp_task_infos[t->op].name);
         return HP_OK;
     }
-    if (t->call < 0 || t->call > p->n_call)
-        REFUSE("E-RANGE: rank %d task %d: call %d does not exist", role, id, t->call);
+    if (t->collective.call < 0 || t->collective.call > p->n_call)
+        REFUSE("E-RANGE: rank %d task %d: call %d does not exist", role, id, t->collective.call);
     const hp_collective_case c = hp_task_case(p, r, t);
     if (c.root >= c.size)
         REFUSE("E-ROOT: rank %d task %d: member %d of a group of %d is the root", role, id, c.root, c.size);

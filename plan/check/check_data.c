@@ -149,7 +149,7 @@ static hp_status read_sums(walker *w, const hp_operands *o) {
     hp_box own = buffer_of(w, o->save)->box;
     own.lo[HP_AXIS_C] = 0;
     own.hi[HP_AXIS_C] = 1;
-    if (w->of[o->sums].reduced || w->t->count <= hp_box_elems(&own)) return HP_OK;
+    if (w->of[o->sums].reduced || hp_norm_pixels(w->t) <= hp_box_elems(&own)) return HP_OK;
     return hp_check_refuse(&w->at, "E-LOST", "buffer %d holds the sums of this rank alone", o->sums);
 }
 
@@ -208,7 +208,7 @@ static hp_status walk_load(walker *w) {
     const int x = w->g->layer[0].out;
     write_plain(w, operand(w, 1));
     if (operand(w, 0) < 0) return HP_OK;
-    const hp_box *box = &buffer_of(w, operand(w, 0))->box, rows = hp_task_rows(w->t, box);
+    const hp_box *box = &buffer_of(w, operand(w, 0))->box, rows = hp_task_box(w->t, box);
     return hp_box_equal(box, &rows) ? write_all(w, operand(w, 0), x, ACTIVATION)
                                     : write_part(w, operand(w, 0), &rows, x);
 }
@@ -244,7 +244,7 @@ static int32_t pack_of(const walker *w, int32_t own, const int32_t *role) {
 static hp_status walk_fwd(walker *w) {
     const hp_layer *l = &w->g->layer[w->t->layer];
     const hp_operands o = hp_operands_of(w->g, w->r, w->t);
-    const hp_box *box = &buffer_of(w, o.y)->box, rows = hp_task_rows(w->t, box);
+    const hp_box *box = &buffer_of(w, o.y)->box, rows = hp_task_box(w->t, box);
     const bool over = o.y == o.x[0] || (hp_layer_adds(l) && o.y == o.x[l->n_in - 1]);
     HP_TRY(read_inputs(w, &o, &rows));
     HP_TRY(read_sums(w, &o));
@@ -257,7 +257,7 @@ static hp_status walk_fwd(walker *w) {
 }
 
 static hp_status walk_store(walker *w) {
-    const hp_box rows = hp_task_rows(w->t, &buffer_of(w, operand(w, 0))->box);
+    const hp_box rows = hp_task_box(w->t, &buffer_of(w, operand(w, 0))->box);
     return read_box(w, operand(w, 0), &rows, w->g->layer[w->g->n_layer - 1].out, ACTIVATION);
 }
 
@@ -280,7 +280,8 @@ static hp_status walk_maxsum(walker *w) {
     const hp_box *x = &buffer_of(w, operand(w, 1))->box;
     const int64_t all = buffer_of(w, operand(w, 0))->bytes / hp_dtype_bytes(HP_F64), /* check/check_boxes.c */
         block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
-    const int ranks = (int)(all / block), rank = (int)(w->t->offset / block), c = w->g->tensor[logits].c;
+    const int ranks = (int)(all / block), rank = (int)(w->t->maxsum.first / block),
+              c = w->g->tensor[logits].c;
     HP_TRY(read_all(w, operand(w, 1), logits, ACTIVATION));
     HP_TRY(read_plain(w, operand(w, 2)));
     if (x->lo[HP_AXIS_C] != hp_split_at(c, ranks, rank) ||
@@ -343,7 +344,7 @@ static hp_status walk_accum(walker *w) {
 /* Copies the intersection of the boxes; the destination may already hold other parts of the tensor. */
 static hp_status walk_copy(walker *w) {
     const int32_t dst = operand(w, 0), src = operand(w, 1);
-    const hp_box *whole = &buffer_of(w, dst)->box, from_rows = hp_task_rows(w->t, &buffer_of(w, src)->box),
+    const hp_box *whole = &buffer_of(w, dst)->box, from_rows = hp_task_box(w->t, &buffer_of(w, src)->box),
                  meet = hp_box_and(whole, &from_rows);
     const content *from = &w->of[src];
     content *to = &w->of[dst];
@@ -384,7 +385,7 @@ static hp_status walk_zero(walker *w) {
     const int32_t id = operand(w, 0);
     const hp_buffer *b = buffer_of(w, id);
     if (id == HP_BUF_GRADS) return HP_OK;
-    if (w->t->count * hp_dtype_bytes((hp_dtype)b->dtype) != b->bytes)
+    if (w->t->zero.elems * hp_dtype_bytes((hp_dtype)b->dtype) != b->bytes)
         return hp_check_refuse(&w->at, "E-COUNT", "clears a part of buffer %d", id);
     if (hp_buffer_has_box(b)) return write_all(w, id, b->what, gradient_of(b));
     write_plain(w, id);

@@ -48,21 +48,20 @@ static const hp_buffer *boxed(const checker *c, int i) {
 }
 
 static bool has_rows(const hp_task *t) {
-    return t->row_lo || t->row_hi;
+    return hp_task_rows(t).lo || hp_task_rows(t).hi;
 }
 
 /* The rows must lie in every box they apply to. Their address is that of the first row, so they belong to one
  * sample. */
 static hp_status check_rows(const checker *c) {
     const hp_task *t = c->t;
+    const hp_rows rows = hp_task_rows(t);
     const int boxes = rules[t->op].boxes;
     if (!has_rows(t)) return HP_OK;
-    if (boxes == 0) return REFUSED("E-RANGE", "a %s has no rows", hp_task_infos[t->op].name);
     for (int i = 0; i < boxes; i++) {
         const hp_buffer *b = boxed(c, i);
-        if (!b || t->row_hi <= t->row_lo || t->row_lo < b->box.lo[HP_AXIS_H] ||
-            t->row_hi > b->box.hi[HP_AXIS_H])
-            return REFUSED("E-BOX", "rows %d..%d are not in buffer %d", t->row_lo, t->row_hi, operand(c, i));
+        if (!b || rows.hi <= rows.lo || rows.lo < b->box.lo[HP_AXIS_H] || rows.hi > b->box.hi[HP_AXIS_H])
+            return REFUSED("E-BOX", "rows %d..%d are not in buffer %d", rows.lo, rows.hi, operand(c, i));
         if (t->op != HP_TASK_COPY && hp_box_len(&b->box, HP_AXIS_N) != 1)
             return REFUSED("E-BOX", "some rows of several samples");
     }
@@ -133,7 +132,7 @@ static hp_status check_outputs(hp_arena *arena, const hp_program *p, const hp_gr
             const hp_task *t = &r->task[k];
             const int32_t id = t->op == HP_TASK_STORE ? r->operand[t->operand] : -1;
             if (id < 0 || !hp_buffer_has_box(&r->buffer[id])) continue;
-            const hp_box rows = hp_task_rows(t, &r->buffer[id].box);
+            const hp_box rows = hp_task_box(t, &r->buffer[id].box);
             if (!hp_region_add(arena, &out[t->micro], &rows, &whole))
                 return hp_fail(err, HP_EPLAN, "E-RANGE: rank %d puts out too many parts", role);
         }

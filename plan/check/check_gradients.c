@@ -99,6 +99,12 @@ static hp_status each_param(walker *w, int64_t from, int64_t count, param_fn *fn
     return HP_OK;
 }
 
+/* Calls for the parameters that the task is about. */
+static hp_status each_of(walker *w, param_fn *fn) {
+    const hp_elements range = hp_task_range(w->t);
+    return each_param(w, range.first, range.count, fn);
+}
+
 static hp_status clear_param(walker *w, int param) {
     if (w->grad[param] != UNSET)
         return hp_check_refuse(&w->at, "E-LOST", "clears the gradient of %s after it was set",
@@ -197,7 +203,7 @@ static hp_status decode_param(walker *w, int param) {
 
 /* Does the task run on the rank that holds the sum? */
 static hp_status by_server(const walker *w, int param) {
-    const int server = w->server[param], root = w->t->call ? hp_task_call(w->p, w->t).root : -1;
+    const int server = w->server[param], root = hp_task_call_index(w->t) ? hp_task_call(w->p, w->t).root : -1;
     if (root == server) return HP_OK;
     return hp_check_refuse(&w->at, "E-ROOT", "is of member %d (-1: all), but %s is summed at member %d", root,
                            w->g->param[param].name, server);
@@ -294,8 +300,8 @@ static code *code_of(const walker *w, int i) {
 
 static hp_status walk_encode(walker *w) {
     if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
-    *code_of(w, 0) = (code){w->t->offset, w->t->count, .group = -1};
-    return each_param(w, w->t->offset, w->t->count, encode_param);
+    *code_of(w, 0) = (code){w->t->code.first, w->t->code.values, .group = -1};
+    return each_of(w, encode_param);
 }
 
 /* Sums or gathers the codes of all members. */
@@ -311,9 +317,9 @@ static hp_status walk_sum(walker *w) {
 
 static hp_status walk_decode(walker *w) {
     const code of = *code_of(w, 1);
-    if (of.group < 0 || of.from != w->t->offset || of.count != w->t->count)
+    if (of.group < 0 || of.from != w->t->code.first || of.count != w->t->code.values)
         return hp_check_refuse(&w->at, "E-LOST", "decodes another code than the sum of these gradients");
-    return each_param(w, w->t->offset, w->t->count, decode_param);
+    return each_of(w, decode_param);
 }
 
 /* --- factors --- */
@@ -321,14 +327,15 @@ static hp_status walk_decode(walker *w) {
 static hp_status walk_project(walker *w) {
     const int32_t residual = w->r->operand[w->t->operand + 2];
     if (code_of(w, 0)->count) return hp_check_refuse(&w->at, "E-LOST", "a code of gradients is made twice");
-    *code_of(w, 0) = (code){w->t->offset, w->t->count, .group = -1, .residual = residual};
-    return each_param(w, w->t->offset, w->t->count, encode_param);
+    *code_of(w, 0) = (code){w->t->code.first, w->t->code.values, .group = -1, .residual = residual};
+    return each_of(w, encode_param);
 }
 
 /* Is operand i a code of the task's gradients and residual, already summed? */
 static bool is_summed(const walker *w, int i, int32_t residual) {
     const code *c = code_of(w, i);
-    return c->group >= 0 && c->from == w->t->offset && c->count == w->t->count && c->residual == residual;
+    return c->group >= 0 && c->from == w->t->code.first && c->count == w->t->code.values &&
+           c->residual == residual;
 }
 
 static hp_status walk_factor(walker *w) {
@@ -336,7 +343,7 @@ static hp_status walk_factor(walker *w) {
     if (!is_summed(w, 1, residual) || code_of(w, 1)->other || w->code[q].count)
         return hp_check_refuse(&w->at, "E-LOST", "factors something else than the sum of these gradients' P");
     code_of(w, 1)->other = q;
-    w->code[q] = (code){w->t->offset, w->t->count, .group = -1, .residual = residual};
+    w->code[q] = (code){w->t->code.first, w->t->code.values, .group = -1, .residual = residual};
     return HP_OK;
 }
 
@@ -345,14 +352,14 @@ static hp_status walk_expand(walker *w) {
     if (!is_summed(w, 1, residual) || !is_summed(w, 2, residual) || code_of(w, 1)->other != q ||
         !hp_group_equal(w->p, code_of(w, 1)->group, code_of(w, 2)->group))
         return hp_check_refuse(&w->at, "E-LOST", "expands other factors than the sums of these gradients'");
-    return each_param(w, w->t->offset, w->t->count, decode_param);
+    return each_of(w, decode_param);
 }
 
 /* --- tasks --- */
 
 /* Calls fn for the parameters in a task's buffer: its range of a fixed buffer, or a whole block. */
 static hp_status each_in(walker *w, int32_t id, param_fn *fn) {
-    if (id < HP_BUF_FIXED) return each_param(w, w->t->offset, w->t->count, fn);
+    if (id < HP_BUF_FIXED) return each_of(w, fn);
     const hp_bucket *b = &w->r->bucket[w->r->buffer[id].what];
     return each_param(w, b->first, b->count, fn);
 }
@@ -371,16 +378,16 @@ static hp_status walk_task(walker *w) {
     const hp_task *t = w->t;
     const int32_t id = t->n_operand ? w->r->operand[t->operand] : -1;
     if (hp_task_is_layer(t)) return hp_task_gradient(w->g, w->r, t) ? write_gradients(w) : HP_OK;
-    if (t->op == HP_TASK_UPDATE) return each_param(w, t->offset, t->count, apply_param);
-    if (t->op == HP_TASK_FINITE) return each_param(w, t->offset, t->count, look_at_param);
-    if (t->op == HP_TASK_NORM) return each_param(w, t->offset, t->count, measure_param);
+    if (t->op == HP_TASK_UPDATE) return each_of(w, apply_param);
+    if (t->op == HP_TASK_FINITE) return each_of(w, look_at_param);
+    if (t->op == HP_TASK_NORM) return each_of(w, measure_param);
     if (t->op == HP_TASK_ENCODE && is_code(w, 0)) return walk_encode(w);
     if (t->op == HP_TASK_DECODE && is_code(w, 1)) return walk_decode(w);
     if (t->op == HP_TASK_PROJECT) return walk_project(w);
     if (t->op == HP_TASK_FACTOR) return walk_factor(w);
     if (t->op == HP_TASK_EXPAND) return walk_expand(w);
     if (hp_task_is_collective(t) && is_code(w, 0)) return walk_sum(w);
-    if (t->op == HP_TASK_PART) return each_param(w, t->offset, t->count, keep_param);
+    if (t->op == HP_TASK_PART) return each_of(w, keep_param);
     if (hp_task_is_collective(t)) return walk_collective(w);
     if (t->op != HP_TASK_ZERO) return HP_OK;
     if (id == HP_BUF_GRADS) return each_in(w, id, clear_param);

@@ -217,10 +217,11 @@ static hp_status use_layer(memory_check *m, int task, int fixed, char access) {
 
 static hp_status use_update(memory_check *m, int task) {
     const hp_task *t = &m->r->task[task];
-    HP_TRY(use_range(m, task, HP_BUF_GRADS, t->offset, t->count, t->op == HP_TASK_NORM ? 'r' : 'm'));
+    const hp_elements range = hp_task_range(t);
+    HP_TRY(use_range(m, task, HP_BUF_GRADS, range.first, range.count, t->op == HP_TASK_NORM ? 'r' : 'm'));
     if (t->op != HP_TASK_UPDATE) return HP_OK;
-    HP_TRY(use_range(m, task, HP_BUF_OPTIMIZER, t->offset, t->count, 'm'));
-    return use_range(m, task, HP_BUF_WEIGHTS, t->offset, t->count, 'm');
+    HP_TRY(use_range(m, task, HP_BUF_OPTIMIZER, range.first, range.count, 'm'));
+    return use_range(m, task, HP_BUF_WEIGHTS, range.first, range.count, 'm');
 }
 
 static hp_status use_hidden(memory_check *m, int task) {
@@ -241,12 +242,13 @@ static hp_status use_hidden(memory_check *m, int task) {
 
 static hp_status use_operands(memory_check *m, int task) {
     const hp_task *t = &m->r->task[task];
+    const hp_elements range = hp_task_range(t);
     for (int i = 0; i < t->n_operand; i++) {
         const int32_t b = m->r->operand[t->operand + i];
         if (b < 0) continue;
         const char access = hp_operand_access(m->g, t, i);
         HP_TRY(b >= HP_BUF_WEIGHTS && b <= HP_BUF_OPTIMIZER
-                   ? use_range(m, task, b, t->offset, t->count, access)
+                   ? use_range(m, task, b, range.first, range.count, access)
                    : use_buffer(m, b, task, access));
     }
     return use_hidden(m, task);

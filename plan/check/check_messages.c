@@ -64,14 +64,14 @@ static hp_status check_message(const messages *m, const message *e, hp_error *er
     if (x->dtype != y->dtype)
         REFUSE("E-TYPE: message %d on channel %d: rank %d sends %s, rank %d expects %s", e->k, e->channel,
                e->from, hp_dtype_names[x->dtype], e->to, hp_dtype_names[y->dtype]);
-    if (x->tag != y->tag || x->micro != y->micro)
+    if (x->message.position != y->message.position || x->micro != y->micro)
         REFUSE(
             "E-ORDER: message %d on channel %d: rank %d sends tag %d of micro-batch %d, rank %d expects tag "
             "%d of %d",
-            e->k, e->channel, e->from, x->tag, x->micro, e->to, y->tag, y->micro);
-    if (x->count != y->count)
+            e->k, e->channel, e->from, x->message.position, x->micro, e->to, y->message.position, y->micro);
+    if (x->message.elems != y->message.elems)
         REFUSE("E-COUNT: message %d on channel %d: rank %d sends %lld elements, rank %d expects %lld", e->k,
-               e->channel, e->from, (long long)x->count, e->to, (long long)y->count);
+               e->channel, e->from, (long long)x->message.elems, e->to, (long long)y->message.elems);
     return check_payload(m, e, err);
 }
 
@@ -157,7 +157,7 @@ static uint64_t sum_of_codes(const hp_program *p, int role, const hp_placed *pla
     const summand s = {
         .kind = HP_BUF_CODE, .what = r->buffer[code].codec, .first = encoder ? encoder->op : 0};
     const uint64_t of =
-        encoder ? sum_of_params(p, role, placed, HP_BUF_GRADS, encoder->offset, encoder->count) : 0;
+        encoder ? sum_of_params(p, role, placed, HP_BUF_GRADS, encoder->code.first, encoder->code.values) : 0;
     return add_summand(of, &s);
 }
 
@@ -166,7 +166,7 @@ static uint64_t sum_of(const hp_program *p, int role, const hp_placed *placed, c
     const int32_t id = r->operand[t->operand];
     const hp_buffer *b = &r->buffer[id];
     if (id >= HP_BUF_WEIGHTS && id <= HP_BUF_OPTIMIZER)
-        return sum_of_params(p, role, placed, id, t->offset, t->count);
+        return sum_of_params(p, role, placed, id, t->collective.first, t->collective.elems);
     if (b->kind == HP_BUF_BLOCK)
         return sum_of_params(p, role, placed, b->kind, r->bucket[b->what].first, r->bucket[b->what].count);
     if (hp_buffer_is_code(b)) return sum_of_codes(p, role, placed, t);
@@ -231,13 +231,13 @@ static hp_status check_call(const collectives *c, int k, const hp_task *a, const
     if (a->op != b->op)
         REFUSE("E-ORDER: collective %d of group %d: rank %d calls a %s, rank %d a %s", k, c->group, c->first,
                hp_task_infos[a->op].name, c->role, hp_task_infos[b->op].name);
-    if (a->call != b->call) HP_TRY(check_how(c, k, a, b, err));
+    if (a->collective.call != b->collective.call) HP_TRY(check_how(c, k, a, b, err));
     if (a->algorithm != b->algorithm)
         REFUSE("E-ORDER: collective %d of group %d: rank %d runs %s, rank %d %s", k, c->group, c->first,
                hp_algorithms[a->algorithm]->name, c->role, hp_algorithms[b->algorithm]->name);
-    if (a->count != b->count)
+    if (a->collective.elems != b->collective.elems)
         REFUSE("E-COUNT: collective %d of group %d: rank %d has %lld elements, rank %d %lld", k, c->group,
-               c->first, (long long)a->count, c->role, (long long)b->count);
+               c->first, (long long)a->collective.elems, c->role, (long long)b->collective.elems);
     HP_TRY(check_sources(c, k, a, b, err));
     if (a->flags != b->flags ||
         sum_of(p, c->first, &c->placed[c->first], a) != sum_of(p, c->role, &c->placed[c->role], b))

@@ -54,16 +54,23 @@ static int part_task(hp_role_builder *c, int bucket, int32_t dst, int32_t src, i
 
 hp_task lower_bucket_task(const hp_role_builder *c, hp_task_op op, int bucket) {
     const hp_bucket *b = &c->r->bucket[bucket];
-    return (hp_task){
-        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = b->first, .count = b->count};
+    return (hp_task){.op = (uint8_t)op, .layer = -1, .micro = -1, .update = {bucket, 0, b->first, b->count}};
+}
+
+hp_task lower_bucket_sum(const hp_role_builder *c, hp_task_op op, int bucket) {
+    const hp_bucket *b = &c->r->bucket[bucket];
+    return (hp_task){.op = (uint8_t)op,
+                     .dtype = (uint8_t)c->facts->o->dtype,
+                     .layer = -1,
+                     .micro = -1,
+                     .collective = {bucket, 0, b->first, b->count}};
 }
 
 int lower_bucket_collective(hp_role_builder *c, hp_task_op op, int bucket, int32_t buffer) {
     const hp_bucket *b = &c->r->bucket[bucket];
-    hp_task t = lower_bucket_task(c, op, bucket);
-    t.dtype = (uint8_t)c->facts->o->dtype;
-    if (buffer >= HP_BUF_FIXED) t.offset = 0;
     if (b->group < 0) return -1;
+    hp_task t = lower_bucket_sum(c, op, bucket);
+    if (buffer >= HP_BUF_FIXED) t.collective.first = 0;
     lower_collective(c, b->group, &t);
     return lower_task(c, t, (int32_t[2]){buffer, -1});
 }

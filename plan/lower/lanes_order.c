@@ -108,7 +108,7 @@ static hp_work work_of(const joint *j, int task) {
     hp_work_case c;
     if (hp_work_case_of(j->p, j->g, r, id, &c)) return hp_work_amounts(j->g, (hp_dtype)j->p->dtype, &c);
     if (t->queue == 0) return hp_task_work(j->p, j->g, r, id);
-    return (hp_work){.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype)};
+    return (hp_work){.bytes = (double)hp_task_bytes(t)};
 }
 
 /* In multiply-adds; of a message or a sum, what its memory traffic takes. */
@@ -198,7 +198,7 @@ static int earliest(const joint *j) {
 static exchange exchange_of(const joint *j, int point) {
     const hp_task *t = task_of(j, point);
     const int channel = queue_of(j, point)->channel;
-    return (exchange){channel, t->micro, channel & HP_CHANNEL_WITHIN ? t->tag : -1};
+    return (exchange){channel, t->micro, channel & HP_CHANNEL_WITHIN ? t->message.position : -1};
 }
 
 static bool joins(const joint *j, int point, int with) {

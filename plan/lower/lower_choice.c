@@ -66,18 +66,18 @@ static int group_by(hp_program_builder *b, int group, int root, hp_backend by) {
 void lower_reduction(hp_role_builder *c, int group, hp_reduction reduction, hp_task *t) {
     const hp_traffic traffic = group < c->shared->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
     const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group);
-    const int64_t bytes = t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    const int64_t bytes = hp_task_bytes(t);
     const hp_collective_case what = {
         .what = hp_task_collective(t), .size = size, .per_node = fill ? fill : size};
     const int32_t choice = choice_of(c->facts, traffic, &what, fill, bytes);
     const hp_backend by = hp_comm_backend(choice, traffic, c->facts->o->device, c->facts->s->clients);
     const hp_algorithm named = hp_comm_algorithm(choice);
     t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, 0, by), 0, by);
-    t->call = reduction == HP_REDUCE_SUM ? 0 : call_of(c->shared, reduction, 0, 0);
+    t->collective.call = reduction == HP_REDUCE_SUM ? 0 : call_of(c->shared, reduction, 0, 0);
     if (!hp_backend_steps((int32_t)by)) return;
     const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
     t->algorithm = (uint8_t)(can ? named : hp_algorithm_choose(&what, bytes, true));
-    if (t->algorithm == HP_ALGORITHM_TWO_LEVELS) t->call = call_of(c->shared, reduction, fill, 0);
+    if (t->algorithm == HP_ALGORITHM_TWO_LEVELS) t->collective.call = call_of(c->shared, reduction, fill, 0);
 }
 
 void lower_collective(hp_role_builder *c, int group, hp_task *t) {
@@ -97,5 +97,6 @@ void lower_rooted(hp_role_builder *c, int group, int root, hp_task *t) {
         const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
         t->algorithm = (uint8_t)(can ? named : HP_ALGORITHM_DIRECT);
     }
-    t->call = call_of(c->shared, HP_REDUCE_SUM, t->algorithm == HP_ALGORITHM_TWO_LEVELS ? fill : 0, root);
+    t->collective.call =
+        call_of(c->shared, HP_REDUCE_SUM, t->algorithm == HP_ALGORITHM_TWO_LEVELS ? fill : 0, root);
 }

@@ -31,7 +31,8 @@ static void transcode(hp_role_builder *c, const hp_pass *a, hp_task_op op, int t
                       int32_t src) {
     const int32_t operand[3] = {dst, src, -1};
     hp_task t = lower_layer_task(a, op, c->facts->g->tensor[tensor].producer, 0);
-    t.count = hp_box_elems(lower_box_of(c, dst));
+    t.code.bucket = -1;
+    t.code.values = hp_box_elems(lower_box_of(c, dst));
     lower_task(c, t, operand);
 }
 
@@ -58,8 +59,7 @@ int32_t lower_plain(hp_role_builder *c, const hp_pass *a, hp_buffer_kind kind, i
 /* The ranges of buckets are disjoint: each waits for its own tasks alone. */
 static int transcode_bucket(hp_role_builder *c, hp_task_op op, int bucket, const int32_t *operand) {
     const hp_bucket *b = &c->r->bucket[bucket];
-    const hp_task t = {
-        .op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .offset = b->first, .count = b->count};
+    const hp_task t = {.op = (uint8_t)op, .layer = -1, .micro = -1, .code = {bucket, b->first, b->count}};
     c->emit.writer[HP_BUF_GRADS] = -1;
     const int id = lower_task(c, t, operand);
     c->emit.writer[HP_BUF_GRADS] = -1;
@@ -69,8 +69,9 @@ static int transcode_bucket(hp_role_builder *c, hp_task_op op, int bucket, const
 static void collect(hp_role_builder *c, hp_task_op op, int bucket, int32_t into, int32_t from) {
     const hp_buffer *b = &c->r->buffer[into];
     const int32_t operand[2] = {into, from};
-    hp_task t = {.op = (uint8_t)op, .layer = -1, .micro = -1, .tag = bucket, .dtype = b->dtype};
-    t.count = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
+    hp_task t = {.op = (uint8_t)op, .layer = -1, .micro = -1, .dtype = b->dtype};
+    t.collective.bucket = bucket;
+    t.collective.elems = b->bytes / hp_dtype_bytes((hp_dtype)b->dtype);
     lower_collective(c, c->r->bucket[bucket].group, &t);
     lower_task(c, t, operand);
 }
@@ -98,8 +99,8 @@ static int32_t factor_buffer(hp_role_builder *c, hp_buffer_kind kind, hp_codec c
 
 static hp_factor_sizes factors_of(const hp_role_builder *c, int bucket) {
     const hp_codec codec = (hp_codec)c->facts->s->compress[HP_TRAFFIC_ALLREDUCE];
-    const hp_task range = {.offset = c->r->bucket[bucket].first, .count = c->r->bucket[bucket].count};
-    return hp_factor_sizes_of(c->facts->g, c->r, &range, hp_codec_number(codec));
+    const hp_elements range = {c->r->bucket[bucket].first, c->r->bucket[bucket].count};
+    return hp_factor_sizes_of(c->facts->g, c->r, range, hp_codec_number(codec));
 }
 
 static int reduce_factored(hp_role_builder *c, int bucket) {

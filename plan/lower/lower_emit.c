@@ -116,14 +116,13 @@ hp_task lower_layer_task(const hp_pass *a, hp_task_op op, int layer, int flags) 
                      .layer = layer,
                      .chunk = (int16_t)a->slot,
                      .micro = a->micro,
-                     .tag = -1,
                      .flags = (uint8_t)flags};
 }
 
-int lower_zero(hp_role_builder *c, const hp_pass *a, int layer, int32_t buffer, int64_t offset,
-               int64_t count) {
+int lower_zero(hp_role_builder *c, const hp_pass *a, int layer, int32_t buffer, int64_t first,
+               int64_t elems) {
     hp_task t = lower_layer_task(a, HP_TASK_ZERO, layer, 0);
-    t.offset = offset;
-    t.count = count;
+    t.zero.first = first;
+    t.zero.elems = elems;
     return lower_task(c, t, &buffer);
 }

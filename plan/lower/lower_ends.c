@@ -40,11 +40,12 @@ static int32_t class_sums(hp_role_builder *c, const hp_pass *a, int32_t logits, 
     const int64_t block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
     const int32_t sums = lower_buffer(c, HP_BUF_SUMS, HP_F64, c->facts->s->tp * block, -1, a->micro);
     hp_task t = lower_layer_task(a, HP_TASK_MAXSUM, -1, 0);
-    t.offset = a->part / c->facts->s->bp % c->facts->s->tp * block;
+    t.maxsum.first = a->part / c->facts->s->bp % c->facts->s->tp * block;
     lower_task(c, t, (int32_t[3]){sums, logits, labels});
     t = lower_layer_task(a, HP_TASK_ALLREDUCE, -1, 0);
     t.dtype = HP_F64;
-    t.count = c->facts->s->tp * block;
+    t.collective.bucket = -1;
+    t.collective.elems = c->facts->s->tp * block;
     lower_collective(c, groups[a->flip * a->v->geo->n_part + a->part], &t);
     lower_task(c, t, (int32_t[2]){sums, -1});
     return sums;

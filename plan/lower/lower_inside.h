@@ -178,8 +178,7 @@ int32_t lower_list_add(hp_arena *arena, hp_lists *l, int32_t task, int32_t list)
 /* Keeps a buffer alive up to the task emitted last. */
 void lower_touch(hp_role_builder *c, int32_t buffer);
 /* Zeroes elements of a buffer. Returns the task. */
-int lower_zero(hp_role_builder *c, const hp_pass *a, int layer, int32_t buffer, int64_t offset,
-               int64_t count);
+int lower_zero(hp_role_builder *c, const hp_pass *a, int layer, int32_t buffer, int64_t first, int64_t elems);
 
 /* lower/lower_compress.c: messages as codecs make them */
 /* What messages of this box are encoded with; 0: sent as they are. */
@@ -310,7 +309,9 @@ static inline int lower_holder(const hp_role_builder *c, int layer) {
 }
 /* The bucket of a layer's parameters; -1: it has none here. */
 int lower_bucket(const hp_role_builder *c, int layer);
-/* A task about all of a bucket. */
+/* A collective over all of a bucket, in a fixed buffer; how it is called is still to be set. */
+hp_task lower_bucket_sum(const hp_role_builder *c, hp_task_op op, int bucket);
+/* A task of the compute queue about all of a bucket. */
 hp_task lower_bucket_task(const hp_role_builder *c, hp_task_op op, int bucket);
 /* A collective over those who hold a bucket, within a fixed buffer or a block; -1: nobody else does. */
 int lower_bucket_collective(hp_role_builder *c, hp_task_op op, int bucket, int32_t buffer);

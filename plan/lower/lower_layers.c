@@ -95,7 +95,8 @@ static void reduce_sums(hp_role_builder *c, const hp_pass *a, int layer, const n
     if (empty) lower_zero(c, a, layer, sums, 0, n->sums);
     hp_task t = lower_layer_task(a, HP_TASK_ALLREDUCE, layer, 0);
     t.dtype = HP_F64;
-    t.count = n->sums;
+    t.collective.bucket = -1;
+    t.collective.elems = n->sums;
     lower_collective(c, n->group, &t);
     lower_task(c, t, (int32_t[2]){sums, -1});
 }
@@ -126,7 +127,8 @@ static void note_group(const hp_role_builder *c, const hp_pass *a, hp_task *t) {
     const int64_t skipped = before + (!opens || both ? 0 : first ? (int64_t)first_pass * micro : micro);
     const int64_t after =
         last ? (int64_t)(passes - 1 - last_pass + (shares - 1 - share) * passes) * micro : 0;
-    t->offset = skipped << 32 | after;
+    t->forward.skipped = (int32_t)skipped;
+    t->forward.following = (uint32_t)after;
     t->flags = (uint8_t)(t->flags | (first ? HP_FLAG_FIRST : 0) | (last ? HP_FLAG_LAST : 0));
 }
 
@@ -158,7 +160,7 @@ void lower_forward_task(hp_role_builder *c, const hp_pass *a, hp_task t, int32_t
     operand[4 + l->n_in] = at.pack;
     const int task = lower_task(c, t, operand);
     use_pack(c, task, c->r->pack_forward[t.layer]);
-    const hp_box out = hp_task_rows(&t, lower_box_of(c, y)),
+    const hp_box out = hp_task_box(&t, lower_box_of(c, y)),
                  need = hp_layer_need(c->facts->g, t.layer, 0, &out),
                  from = hp_layer_view(c->facts->g, &need, lower_box_of(c, in));
     const hp_shape shape = hp_shape_between(c->facts->g, t.layer, &from, &out);
@@ -236,10 +238,9 @@ static void compute_forward(hp_role_builder *c, const hp_pass *a, int layer, con
                           : lower_box(c, HP_BUF_TENSOR, l->out, a->micro, room ? room : have);
     hp_task t = lower_layer_task(a, HP_TASK_FWD, layer, flags);
     if (l->op == HP_BN && lower_train(c->facts)) note_group(c, a, &t);
-    if (sums >= 0) t.count = n->pixels;
+    if (sums >= 0) t.forward.pixels = n->pixels;
     if (room && hp_box_equal(lower_box_of(c, y), room) && !hp_box_equal(room, have)) {
-        t.row_lo = have->lo[HP_AXIS_H];
-        t.row_hi = have->hi[HP_AXIS_H];
+        t.forward.rows = (hp_rows){have->lo[HP_AXIS_H], have->hi[HP_AXIS_H]};
     }
     lower_forward_task(c, a, t, y, f->save[layer], x, sums);
     f->act[l->out] = y;
@@ -370,7 +371,7 @@ static void backward_data(hp_role_builder *c, const hp_pass *a, int layer, int32
     extra[1] = own_params ? lower_grads_at(c, a, layer) : -1;
     extra[2] = at.pack;
     hp_task t = lower_layer_task(a, HP_TASK_BWD, layer, own_params ? gradient_flags(c, layer) : 0);
-    if (sums >= 0) t.count = n.pixels;
+    if (sums >= 0) t.backward.pixels = n.pixels;
     const int task = lower_task(c, t, o.id);
     if (own_params) c->params.grad_task[layer] = task;
     use_pack(c, task, c->r->pack_backward[layer]);

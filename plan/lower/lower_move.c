@@ -37,9 +37,9 @@ static hp_backend carrier(const hp_role_builder *c, int channel) {
 static void transfer(hp_role_builder *c, const hp_pass *a, hp_task_op op, route r, int32_t buffer) {
     hp_task t = lower_layer_task(a, op, c->facts->g->tensor[r.tensor].producer, 0);
     t.queue = (int16_t)lower_queue(c, hp_task_infos[op].queue, r.peer, r.channel, carrier(c, r.channel));
-    t.tag = a->micro * c->facts->g->n_tensor + r.tensor;
+    t.message.position = a->micro * c->facts->g->n_tensor + r.tensor;
     t.dtype = c->r->buffer[buffer].dtype;
-    t.count = c->r->buffer[buffer].bytes / hp_dtype_bytes((hp_dtype)t.dtype);
+    t.message.elems = c->r->buffer[buffer].bytes / hp_dtype_bytes((hp_dtype)t.dtype);
     lower_task(c, t, &buffer);
 }
 

@@ -55,7 +55,7 @@ static int reduce_bucket(hp_role_builder *c, int bucket) {
 static int bucket_task(hp_role_builder *c, hp_task_op op, int bucket, int reduced) {
     const int server = lower_server(c, bucket);
     hp_task t = lower_bucket_task(c, op, bucket);
-    if (server >= 0) t.call = lower_call_of_root(c, server);
+    if (server >= 0) t.update.call = lower_call_of_root(c, server);
     const int id = lower_task(c, t, NULL);
     lower_dep(c, id, reduced);
     return id;
@@ -109,9 +109,8 @@ static int reduce_metric(hp_role_builder *c, int last_compute) {
                  .flags = HP_FLAG_METRIC,
                  .layer = -1,
                  .micro = -1,
-                 .tag = -1,
-                 .dtype = HP_F64};
-    t.count = HP_METRICS;
+                 .dtype = HP_F64,
+                 .collective = {.bucket = -1, .elems = HP_METRICS}};
     lower_collective(c, 0, &t);
     const int id = lower_task(c, t, operand);
     lower_dep(c, id, c->metric_writer);

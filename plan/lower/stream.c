@@ -111,8 +111,7 @@ static void plan_strip(stream *s, int k, int strips) {
 static void copy_rows(stream *s, int tensor, int32_t dst, int32_t src, int32_t lo, int32_t hi) {
     const int32_t operand[2] = {dst, src};
     hp_task t = lower_layer_task(s->a, HP_TASK_COPY, s->c->facts->g->tensor[tensor].producer, 0);
-    t.row_lo = lo;
-    t.row_hi = hi;
+    t.rows = (hp_rows){lo, hi};
     lower_task(s->c, t, operand);
 }
 
@@ -139,10 +138,9 @@ static int32_t read_buffer(stream *s, int tensor) {
     return x->buffer;
 }
 
-static void set_rows(const strip_tensor *x, hp_task *t) {
-    if (x->lo == x->from) return; /* all that its buffer holds */
-    t->row_lo = x->from;
-    t->row_hi = x->to;
+/* None where these are all that its buffer holds. */
+static hp_rows new_rows(const strip_tensor *x) {
+    return x->lo == x->from ? (hp_rows){0, 0} : (hp_rows){x->from, x->to};
 }
 
 static void load_strip(stream *s) {
@@ -150,7 +148,7 @@ static void load_strip(stream *s) {
     if (x->from == x->to) return;
     const int32_t operand[2] = {strip_buffer(s, 0), -1};
     hp_task t = lower_layer_task(s->a, HP_TASK_LOAD, -1, 0);
-    set_rows(x, &t);
+    t.rows = new_rows(x);
     lower_task(s->c, t, operand);
     fetch_tail(s, 0);
 }
@@ -179,7 +177,7 @@ static void compute_rows(stream *s, int layer) {
         x[l->n_in - 1] = y->buffer;
     }
     hp_task t = lower_layer_task(s->a, HP_TASK_FWD, layer, HP_FLAG_EVAL);
-    set_rows(y, &t);
+    t.forward.rows = new_rows(y);
     lower_forward_task(s->c, s->a, t, y->buffer, -1, x, -1);
     fetch_tail(s, l->out);
 }
@@ -191,7 +189,7 @@ static void hand_on(stream *s, int tensor) {
     if (x->from == x->to) return;
     if (tensor == s->c->facts->g->layer[s->c->facts->g->n_layer - 1].out && !x->leaves) {
         hp_task t = lower_layer_task(s->a, HP_TASK_STORE, -1, 0);
-        set_rows(x, &t);
+        t.rows = new_rows(x);
         s->c->metric_writer = lower_task(s->c, t, &x->buffer);
     }
     if (!x->leaves) return;

@@ -12,8 +12,7 @@ bool lower_is_local(const hp_lower_facts *f) {
 }
 
 static int collective(hp_role_builder *c, int group, hp_reduction reduction, int bucket, int32_t buffer) {
-    hp_task t = lower_bucket_task(c, HP_TASK_ALLREDUCE, bucket);
-    t.dtype = (uint8_t)c->facts->o->dtype;
+    hp_task t = lower_bucket_sum(c, HP_TASK_ALLREDUCE, bucket);
     t.flags = reduction == HP_REDUCE_AVG ? HP_FLAG_AVERAGE : 0;
     lower_reduction(c, group, reduction, &t);
     return lower_task(c, t, (int32_t[2]){buffer, -1});

@@ -16,8 +16,7 @@ int lower_server(const hp_role_builder *c, int bucket) {
 }
 
 static int rooted(hp_role_builder *c, hp_task_op op, int bucket, int32_t buffer) {
-    hp_task t = lower_bucket_task(c, op, bucket);
-    t.dtype = (uint8_t)c->facts->o->dtype;
+    hp_task t = lower_bucket_sum(c, op, bucket);
     lower_rooted(c, c->r->bucket[bucket].group, lower_server(c, bucket), &t);
     return lower_task(c, t, (int32_t[2]){buffer, -1});
 }

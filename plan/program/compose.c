@@ -82,11 +82,24 @@ int hp_compose_task(const hp_program *p, hp_role *r, const hp_composed *t) {
                      .queue = (int16_t)t->queue,
                      .layer = -1,
                      .micro = -1,
-                     .tag = t->tag,
                      .operand = r->n_operand,
-                     .n_operand = t->n_operand,
-                     .call = hp_task_infos[t->op].queue == HP_QUEUE_COLL ? p->n_call : 0,
-                     .count = t->count};
+                     .n_operand = t->n_operand};
+    switch (hp_task_family_of(out)) {
+    case HP_FAMILY_MESSAGE:
+        out->message.position = t->tag;
+        out->message.elems = t->count;
+        break;
+    case HP_FAMILY_COLLECTIVE:
+        out->collective.bucket = t->tag;
+        out->collective.call = p->n_call;
+        out->collective.elems = t->count;
+        break;
+    case HP_FAMILY_DUMMY:
+        out->dummy.ns = t->count;
+        break;
+    default:
+        HP_ASSERT(false);
+    }
     for (int i = 0; i < t->n_operand; i++) r->operand[r->n_operand++] = t->operand[i];
     for (int i = 0; i < t->n_dep; i++) r->dep[r->n_dep++] = t->dep[i];
     out->algorithm = (uint8_t)hp_task_algorithm(p, r, out);

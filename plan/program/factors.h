@@ -19,14 +19,14 @@ typedef struct hp_factor {
 static inline hp_factor hp_factor_first(void) {
     return (hp_factor){.param = -1};
 }
-/* The next parameter of the gradients [t->offset, t->offset + t->count). false: there is none. */
-bool hp_factor_next(const hp_graph *g, const hp_role *r, const hp_task *t, int rank, hp_factor *f);
+/* The next parameter of a range of the gradients. false: there is none. */
+bool hp_factor_next(const hp_graph *g, const hp_role *r, hp_elements range, int rank, hp_factor *f);
 
 /* Elements of all P, of all Q; and multiply-adds of one pass over all matrices. */
 typedef struct hp_factor_sizes {
     int64_t p, q, macs;
 } hp_factor_sizes;
-hp_factor_sizes hp_factor_sizes_of(const hp_graph *g, const hp_role *r, const hp_task *t, int rank);
+hp_factor_sizes hp_factor_sizes_of(const hp_graph *g, const hp_role *r, hp_elements range, int rank);
 
 /* Is it one of the three tasks that work on factors? */
 static inline bool hp_task_factors(const hp_task *t) {

@@ -16,7 +16,7 @@
 #define NO_OPERANDS                                                                                          \
     { HP_OPERAND_NONE }
 const hp_operand_info hp_task_operands[HP_TASK_OPS][HP_OPERAND_ROW] = {
-#define TASK(id, name, queue, phase, ...) [HP_TASK_##id] = {__VA_ARGS__},
+#define TASK(id, name, queue, phase, family, ...) [HP_TASK_##id] = {__VA_ARGS__},
 #include "plan/program/program_ops.def"
 #undef TASK
 };

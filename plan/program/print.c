@@ -52,6 +52,7 @@ const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role 
     const hp_queue *q = &r->queue[t->queue];
     const bool transfer = q->kind == HP_QUEUE_SEND || q->kind == HP_QUEUE_RECV;
     const int layer = layer_of(g, r, t);
+    const hp_rows rows = hp_task_rows(t);
     const hp_text l = {out, n};
     snprintf(out, n, "%s", hp_task_infos[t->op].name);
     if (t->flags & HP_FLAG_METRIC) hp_text_add(l, " metric");
@@ -60,8 +61,8 @@ const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role 
     if (layer >= 0) hp_text_add(l, " %s", g->layer[layer].name);
     add_content(l, r, t);
     if (transfer) hp_text_add(l, " %s rank %d", q->kind == HP_QUEUE_SEND ? "->" : "<-", q->peer);
-    if (t->tag >= 0 && !transfer) hp_text_add(l, " bucket %d", t->tag);
-    if (t->row_hi > t->row_lo) hp_text_add(l, " rows %d-%d", t->row_lo, t->row_hi - 1);
+    if (hp_task_bucket(t) >= 0) hp_text_add(l, " bucket %d", hp_task_bucket(t));
+    if (rows.hi > rows.lo) hp_text_add(l, " rows %d-%d", rows.lo, rows.hi - 1);
     if (t->micro >= 0 && p->micro > 1) hp_text_add(l, " m%d", t->micro);
     return out;
 }
@@ -118,8 +119,8 @@ static void print_task(FILE *f, const hp_program *p, const hp_graph *g, const hp
     const bool coll = hp_task_infos[t->op].queue == HP_QUEUE_COLL;
     print_operands(f, g, r, t);
     if (hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE)
-        fprintf(f, "  (%s%s%s)", hp_format_bytes((double)t->count * hp_dtype_bytes((hp_dtype)t->dtype), size),
-                coll ? ", " : "", coll ? way_text(p, r, t, way, sizeof way) : "");
+        fprintf(f, "  (%s%s%s)", hp_format_bytes((double)hp_task_bytes(t), size), coll ? ", " : "",
+                coll ? way_text(p, r, t, way, sizeof way) : "");
     if (r->dep_first[task] < r->dep_first[task + 1]) fputs("  after", f);
     for (int i = r->dep_first[task]; i < r->dep_first[task + 1]; i++) fprintf(f, " %d", r->dep[i]);
     fputc('\n', f);

@@ -5,15 +5,61 @@
 
 _Static_assert(HP_TASK_BARRIER - HP_TASK_ALLREDUCE == HP_COLLECTIVE_BARRIER,
                "program_ops.def has them in one block");
+_Static_assert(sizeof(hp_task) == 48, "programs of many ranks are large");
 
 const char *const hp_phase_names[HP_PHASES] = {"load",      "pack",     "forward", "backward",
                                                "optimizer", "transfer", "reduce"};
 
 const hp_task_info hp_task_infos[HP_TASK_OPS] = {
-#define TASK(id, name, queue, phase, ...) {name, HP_QUEUE_##queue, HP_PHASE_##phase},
+#define TASK(id, name, queue, phase, family, ...)                                                            \
+    {name, HP_QUEUE_##queue, HP_PHASE_##phase, HP_FAMILY_##family},
 #include "plan/program/program_ops.def"
 #undef TASK
 };
+
+int32_t hp_task_bucket(const hp_task *t) {
+    switch (hp_task_family_of(t)) {
+    case HP_FAMILY_CODE:
+        return t->code.bucket;
+    case HP_FAMILY_UPDATE:
+        return t->update.bucket;
+    case HP_FAMILY_COLLECTIVE:
+        return t->collective.bucket;
+    default:
+        return -1;
+    }
+}
+
+hp_elements hp_task_range(const hp_task *t) {
+    switch (hp_task_family_of(t)) {
+    case HP_FAMILY_ZERO:
+        return (hp_elements){t->zero.first, t->zero.elems};
+    case HP_FAMILY_CODE:
+        return (hp_elements){t->code.first, t->code.values};
+    case HP_FAMILY_UPDATE:
+        return (hp_elements){t->update.first, t->update.elems};
+    case HP_FAMILY_MESSAGE:
+        return (hp_elements){0, t->message.elems};
+    case HP_FAMILY_COLLECTIVE:
+        return (hp_elements){t->collective.first, t->collective.elems};
+    default:
+        return (hp_elements){0, 0};
+    }
+}
+
+hp_rows hp_task_rows(const hp_task *t) {
+    const hp_task_family family = hp_task_family_of(t);
+    return family == HP_FAMILY_ROWS      ? t->rows
+           : family == HP_FAMILY_FORWARD ? t->forward.rows
+                                         : (hp_rows){0, 0};
+}
+
+int32_t hp_task_call_index(const hp_task *t) {
+    const hp_task_family family = hp_task_family_of(t);
+    return family == HP_FAMILY_COLLECTIVE ? t->collective.call
+           : family == HP_FAMILY_UPDATE   ? t->update.call
+                                          : 0;
+}
 
 bool hp_group_has_role(const hp_program *p, int group, int role) {
     const hp_group *g = &p->group[group];
@@ -37,8 +83,8 @@ int hp_group_member(const hp_program *p, int group, int role, int replica) {
 }
 
 bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica) {
-    if (!t->call || hp_task_is_collective(t)) return true;
-    const int group = r->bucket[t->tag].group;
+    if (hp_task_family_of(t) != HP_FAMILY_UPDATE || !t->update.call) return true;
+    const int group = r->bucket[t->update.bucket].group;
     return group < 0 || hp_group_member(p, group, (int)(r - p->role), replica) == hp_task_call(p, t).root;
 }
 
@@ -55,7 +101,7 @@ int64_t hp_part_at(const hp_program *p, const hp_role *r, int buffer, int bucket
 }
 
 int64_t hp_updated_elems(const hp_role *r, const hp_task *t) {
-    return hp_bucket_part(&r->bucket[t->tag]);
+    return hp_bucket_part(&r->bucket[t->update.bucket]);
 }
 
 bool hp_group_equal(const hp_program *p, int a, int b) {
@@ -83,7 +129,8 @@ int hp_task_uses(const hp_role *r, int task, int32_t buffer[HP_MAX_USES]) {
 }
 
 hp_call hp_task_call(const hp_program *p, const hp_task *t) {
-    return t->call ? p->call[t->call - 1] : (hp_call){.reduction = HP_REDUCE_SUM};
+    const int32_t call = hp_task_call_index(t);
+    return call ? p->call[call - 1] : (hp_call){.reduction = HP_REDUCE_SUM};
 }
 
 hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_task *t) {
@@ -97,7 +144,7 @@ hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_
 
 hp_collective_data hp_task_data(const hp_program *p, const hp_task *t) {
     const hp_call call = hp_task_call(p, t);
-    return (hp_collective_data){.count = t->count,
+    return (hp_collective_data){.count = t->collective.elems,
                                 .part = call.n ? p->part + call.first : NULL,
                                 .elem_bytes = hp_dtype_bytes((hp_dtype)t->dtype)};
 }

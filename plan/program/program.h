@@ -44,10 +44,26 @@ static inline hp_task_op hp_task_of_collective(hp_collective c) {
     return (hp_task_op)((int)HP_TASK_ALLREDUCE + (int)c);
 }
 
+/* What a task says beside its operands: which member of hp_task's union it has. */
+typedef enum hp_task_family {
+    HP_FAMILY_NONE,
+    HP_FAMILY_ROWS,
+    HP_FAMILY_FORWARD,
+    HP_FAMILY_BACKWARD,
+    HP_FAMILY_MAXSUM,
+    HP_FAMILY_ZERO,
+    HP_FAMILY_CODE,
+    HP_FAMILY_UPDATE,
+    HP_FAMILY_MESSAGE,
+    HP_FAMILY_COLLECTIVE,
+    HP_FAMILY_DUMMY
+} hp_task_family;
+
 typedef struct hp_task_info {
     const char *name;
     hp_queue_kind queue;
     hp_phase phase;
+    hp_task_family family;
 } hp_task_info; /* its operands: plan/program/operands.h */
 extern const hp_task_info hp_task_infos[HP_TASK_OPS];
 
@@ -60,38 +76,96 @@ enum {
     HP_FLAG_RECOMPUTE = 2, /* forward again for the backward pass: running statistics stay as they are */
     HP_FLAG_EVAL = 4,      /* forward with running statistics, no dropout, loss without gradient */
     HP_FLAG_METRIC = 8,    /* all-reduce of the metric buffer (float64) over all ranks: the end of a step */
-    HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last: see hp_task.offset */
+    HP_FLAG_FIRST = 16, /* bn forward: the role's first group of the step, and its last (hp_task.forward) */
     HP_FLAG_LAST = 32,
     /* all-reduce of parameters and the optimiser's state in every program.local-th step, else nothing */
     HP_FLAG_AVERAGE = 64
 };
 
+/* Rows [lo, hi) of the tensor that a task of a deployed program is about; both 0: all in its boxes. */
+typedef struct hp_rows {
+    int32_t lo, hi;
+} hp_rows;
+
 typedef struct hp_task {
     uint8_t op; /* hp_task_op */
     uint8_t flags;
-    uint8_t dtype;     /* of the data moved (send, recv, collectives) */
-    uint8_t algorithm; /* hp_algorithm of a collective; else 0 */
-    int16_t queue;     /* index into role.queue; 0 = compute */
-    int16_t chunk;     /* index into role.slot: which of the role's stages this belongs to */
-    int32_t layer;     /* fwd, bwd, bwdw, pack; else -1 */
-    int32_t micro;     /* micro-batch or -1 */
-    int32_t tag; /* send/recv: position of the message within its channel; update, finite, norm, part, and
-                        * collectives of parameters and their gradients: bucket */
+    uint8_t dtype;              /* of the data moved (messages, collectives) */
+    uint8_t algorithm;          /* hp_algorithm of a collective; else 0 */
+    int16_t queue;              /* index into role.queue; 0 = compute */
+    int16_t chunk;              /* index into role.slot: which of the role's stages this belongs to */
+    int32_t layer;              /* fwd, bwd, bwdw, pack; else -1 */
+    int32_t micro;              /* micro-batch or -1 */
     int32_t operand, n_operand; /* range of role.operand */
-    /* fwd, load, copy, store of deployed programs: rows of the tensor that the task is about, of those in its
-     * boxes; both 0: all */
-    int32_t row_lo, row_hi;
-    int32_t
-        call; /* collectives: 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call. update,
-               * finite, norm: 0: of every rank; else of the call's root alone */
-    /* collectives, update, zero, tasks of codecs of gradients: first element within the buffer. bn forward: (groups the role skips before this
-     * one)
-     * << 32 | (groups that follow its last one), for the running statistics */
-    int64_t offset;
-    /* send, recv, update, zero: elements; tasks of codecs: values; dummy: nanoseconds; collectives: of the whole data (hp_collective_data.count). bn with a `sums` operand: pixels that the statistics cover
-     * on all ranks together */
-    int64_t count;
+    union {                     /* by hp_task_infos[op].family */
+        /* load, copy, store */
+        hp_rows rows;
+        /* fwd */
+        struct {
+            hp_rows rows;
+            /* Batch norm in training: groups after the role's last one, and those skipped before this one. */
+            uint32_t following;
+            int32_t skipped;
+            int64_t pixels; /* batch norm with sums: those that the statistics cover, on all ranks together */
+        } forward;
+        /* bwd */
+        struct {
+            int64_t pixels; /* as in forward */
+        } backward;
+        struct {
+            int64_t first; /* float64 in the sums with which the rank's own block begins */
+        } maxsum;
+        struct {
+            int64_t first, elems; /* within the buffer */
+        } zero;
+        /* encode, decode, project, factor, expand */
+        struct {
+            int32_t bucket;        /* whose gradients; -1: a box's values, all of them */
+            int64_t first, values; /* within the gradients, or the box */
+        } code;
+        /* part, update, finite, norm */
+        struct {
+            int32_t bucket;
+            int32_t call;         /* 0: of every rank; else 1 + index into program.call: of its root alone */
+            int64_t first, elems; /* the bucket's, within the gradients */
+        } update;
+        /* send, recv */
+        struct {
+            int32_t position; /* of the message within its channel */
+            int64_t elems;
+        } message;
+        struct {
+            int32_t bucket; /* whose parameters or gradients; -1: of none */
+            int32_t call;  /* 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call */
+            int64_t first; /* element within the buffer */
+            int64_t elems; /* of the whole data (hp_collective_data.count) */
+        } collective;
+        struct {
+            int64_t ns; /* of a processor's time */
+        } dummy;
+    };
 } hp_task;
+/* 48 bytes, as program.c asserts: programs of many ranks are large. */
+
+static inline hp_task_family hp_task_family_of(const hp_task *t) {
+    return t->op < HP_TASK_OPS ? hp_task_infos[t->op].family : HP_FAMILY_NONE;
+}
+/* The bucket that a task is about; -1: none. */
+int32_t hp_task_bucket(const hp_task *t);
+/* Elements of a buffer, or of the gradients, that a task is about; both 0: its operands say. */
+hp_elements hp_task_range(const hp_task *t);
+/* Both 0: the task is about all rows, or has none. */
+hp_rows hp_task_rows(const hp_task *t);
+/* 1 + index into program.call; 0: none. */
+int32_t hp_task_call_index(const hp_task *t);
+/* Of a batch norm with sums, forward or backward. */
+static inline int64_t hp_norm_pixels(const hp_task *t) {
+    return t->op == HP_TASK_FWD ? t->forward.pixels : t->backward.pixels;
+}
+/* What a message or a collective moves, of the whole data. */
+static inline int64_t hp_task_bytes(const hp_task *t) {
+    return hp_task_range(t).count * hp_dtype_bytes((hp_dtype)t->dtype);
+}
 
 enum { HP_CHANNEL_GRADIENTS = 1, HP_CHANNEL_WITHIN = 2 };
 
@@ -342,11 +416,12 @@ static inline int hp_group_rank(const hp_program *p, int group, int replica, int
 }
 
 /* The part of an operand's box that a task with rows is about. */
-static inline hp_box hp_task_rows(const hp_task *t, const hp_box *box) {
+static inline hp_box hp_task_box(const hp_task *t, const hp_box *box) {
+    const hp_rows rows = hp_task_rows(t);
     hp_box b = *box;
-    if (t->row_hi <= t->row_lo) return b;
-    if (b.lo[HP_AXIS_H] < t->row_lo) b.lo[HP_AXIS_H] = t->row_lo;
-    if (b.hi[HP_AXIS_H] > t->row_hi) b.hi[HP_AXIS_H] = t->row_hi;
+    if (rows.hi <= rows.lo) return b;
+    if (b.lo[HP_AXIS_H] < rows.lo) b.lo[HP_AXIS_H] = rows.lo;
+    if (b.hi[HP_AXIS_H] > rows.hi) b.hi[HP_AXIS_H] = rows.hi;
     return b;
 }
 

@@ -10,7 +10,7 @@ hp_traffic hp_task_traffic(const hp_role *r, const hp_task *t) {
 }
 
 static double sent_of(const hp_program *p, const hp_role *r, const hp_task *t) {
-    const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    const double bytes = (double)hp_task_bytes(t);
     if (!hp_task_is_collective(t)) return bytes;
     return bytes * hp_collective_volume(hp_task_collective(t), hp_group_size(p, r->queue[t->queue].peer));
 }

@@ -21,7 +21,7 @@ static int64_t matrices_end(const hp_graph *g, const hp_role *r, const hp_bucket
 }
 
 int64_t hp_decayed_elems(const hp_graph *g, const hp_role *r, const hp_task *t, int member) {
-    const hp_bucket *b = &r->bucket[t->tag];
+    const hp_bucket *b = &r->bucket[t->update.bucket];
     const int64_t part = hp_bucket_part(b), first = b->first + (b->parts > 1 ? member * part : 0);
     if (!hp_optimizer_of(g)->matrices) return part;
     const int64_t left = matrices_end(g, r, b) - first;
@@ -29,9 +29,9 @@ int64_t hp_decayed_elems(const hp_graph *g, const hp_role *r, const hp_task *t, 
 }
 
 hp_norm_share hp_norm_share_of(const hp_program *p, const hp_role *r, const hp_task *t, int member) {
-    const hp_bucket *b = &r->bucket[t->tag];
-    const int64_t from = hp_part_at(p, r, HP_BUF_GRADS, t->tag, member), part = hp_bucket_part(b);
-    if (t->call) return (hp_norm_share){from, member == hp_task_call(p, t).root ? part : 0};
+    const hp_bucket *b = &r->bucket[t->update.bucket];
+    const int64_t from = hp_part_at(p, r, HP_BUF_GRADS, t->update.bucket, member), part = hp_bucket_part(b);
+    if (t->update.call) return (hp_norm_share){from, member == hp_task_call(p, t).root ? part : 0};
     if (b->parts > 1 || b->group < 0) return (hp_norm_share){from, part};
     const int64_t size = hp_group_size(p, b->group), first = part * member / size;
     return (hp_norm_share){from + first, part * (member + 1) / size - first};
@@ -49,9 +49,9 @@ static hp_work descent_work(const hp_program *p, const hp_graph *g, const hp_rol
 
 /* Of the member that has no less than others. */
 static hp_work norm_work(const hp_program *p, const hp_role *r, const hp_task *t) {
-    const int group = r->bucket[t->tag].group, last = group < 0 ? 0 : hp_group_size(p, group) - 1;
-    hp_work w = {.size = t->call ? (double)hp_updated_elems(r, t)
-                                 : (double)hp_norm_share_of(p, r, t, last).count};
+    const int group = r->bucket[t->update.bucket].group, last = group < 0 ? 0 : hp_group_size(p, group) - 1;
+    hp_work w = {.size = t->update.call ? (double)hp_updated_elems(r, t)
+                                        : (double)hp_norm_share_of(p, r, t, last).count};
     w.bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w.size;
     w.flops = 2 * w.size;
     snprintf(w.key, sizeof w.key, "%s %s", hp_task_infos[t->op].name, hp_dtype_names[p->dtype]);

@@ -88,7 +88,7 @@ static void layer_case(const hp_graph *g, const hp_role *r, const hp_task *t, hp
     c->eval = t->op == HP_TASK_FWD && (t->flags & HP_FLAG_EVAL) && !matrix && !g->deployed;
     c->sums =
         (t->op == HP_TASK_FWD || t->op == HP_TASK_BWD) && hp_operand_buffer(g, r, t, HP_OPERAND_SUMS, 0) >= 0;
-    const hp_box made = hp_task_rows(t, &out->box);
+    const hp_box made = hp_task_box(t, &out->box);
     set_lengths(c->out, &made);
     set_inputs(g, l, in ? &in->box : NULL, &made, c);
     set_pairs(g, l, &made, c);
@@ -261,9 +261,10 @@ static double operand_bytes(const hp_role *r, const hp_task *t) {
     for (int i = 0; i < t->n_operand; i++) {
         const hp_buffer *b = operand(r, t, i);
         if (!b) continue;
-        const hp_box rows = hp_task_rows(t, &b->box);
-        bytes += t->row_hi > t->row_lo ? (double)hp_box_elems(&rows) * hp_dtype_bytes((hp_dtype)b->dtype)
-                                       : (double)b->bytes;
+        const hp_box rows = hp_task_box(t, &b->box);
+        bytes += hp_task_rows(t).hi > hp_task_rows(t).lo
+                     ? (double)hp_box_elems(&rows) * hp_dtype_bytes((hp_dtype)b->dtype)
+                     : (double)b->bytes;
     }
     return bytes;
 }
@@ -297,7 +298,7 @@ static int64_t run_class(int64_t bytes) {
 /* The elements in which the two boxes of a copy meet, and how many of them lie side by side. */
 static void copy_case(const hp_role *r, const hp_task *t, hp_work_case *c) {
     const hp_box *to = &operand(r, t, 0)->box, *from = &operand(r, t, 1)->box, meet = hp_box_and(to, from),
-                 rows = hp_task_rows(t, &meet);
+                 rows = hp_task_box(t, &meet);
     c->in_elems = hp_box_elems(&rows);
     c->run_bytes = c->in_elems > 0
                        ? run_class(hp_runs_between(to, from, &rows).run * hp_dtype_bytes((hp_dtype)c->dtype))
@@ -318,7 +319,7 @@ static void moved_key(const hp_work_case *c, hp_text key) {
 }
 
 static void zero_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
-    w->size = w->bytes = (double)t->count * hp_dtype_bytes((hp_dtype)operand(r, t, 0)->dtype);
+    w->size = w->bytes = (double)t->zero.elems * hp_dtype_bytes((hp_dtype)operand(r, t, 0)->dtype);
     snprintf(w->key, sizeof w->key, "zero %s", hp_dtype_names[p->dtype]);
 }
 
@@ -334,7 +335,7 @@ static void load_work(const hp_graph *g, const hp_role *r, const hp_task *t, hp_
 static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, hp_work *w) {
     const hp_buffer *code = operand(r, t, t->op == HP_TASK_DECODE);
     char codec[HP_CODEC_TEXT];
-    w->size = (double)t->count;
+    w->size = (double)t->code.values;
     w->bytes = hp_dtype_bytes((hp_dtype)p->dtype) * w->size + (double)code->bytes;
     w->flops = w->size;
     const bool feedback = t->op == HP_TASK_ENCODE && t->n_operand > 2; /* a residual is read and written */
@@ -347,13 +348,13 @@ static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, 
 static void factor_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
                         hp_work *w) {
     const hp_buffer *code = operand(r, t, t->op == HP_TASK_EXPAND);
-    const hp_factor_sizes n = hp_factor_sizes_of(g, r, t, hp_codec_number(code->codec));
+    const hp_factor_sizes n = hp_factor_sizes_of(g, r, hp_task_range(t), hp_codec_number(code->codec));
     const double passes = t->op == HP_TASK_PROJECT  ? 3
                           : t->op == HP_TASK_FACTOR ? 2
                                                     : 1,
                  products = t->op == HP_TASK_FACTOR ? 2 : 1;
     char codec[HP_CODEC_TEXT];
-    w->size = (double)t->count;
+    w->size = (double)t->code.values;
     w->bytes = hp_dtype_bytes((hp_dtype)p->dtype) * (passes * w->size + (double)(n.p + n.q));
     w->flops = products * 2 * (double)n.macs;
     snprintf(w->key, sizeof w->key, "%s %s %s", hp_task_infos[t->op].name, hp_codec_text(code->codec, codec),
@@ -419,7 +420,7 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
     case HP_TASK_RECV:
 #define COLLECTIVE(ID, ...) case HP_TASK_##ID:
 #include "plan/collectives/collectives.def"
-        w.size = w.bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+        w.size = w.bytes = (double)hp_task_bytes(t);
         break;
     default:
         break;

@@ -1,11 +1,14 @@
 /* blob.c - a task program as arrays of fixed-width structures: one blob per (role, part). */
 #include "plan/store/blob.h"
 
+#include "base/alloc.h"
+#include "plan/store/stored_task.h"
+
 #include <string.h>
 
-_Static_assert(sizeof(hp_task) == 56 && sizeof(hp_call) == 20 && sizeof(hp_buffer) == 72 &&
-                   sizeof(hp_queue) == 16 && sizeof(hp_param_place) == 32 && sizeof(hp_group) == 16 &&
-                   sizeof(hp_slot) == 16 && sizeof(hp_bucket) == 32,
+_Static_assert(sizeof(hp_call) == 20 && sizeof(hp_buffer) == 72 && sizeof(hp_queue) == 16 &&
+                   sizeof(hp_param_place) == 32 && sizeof(hp_group) == 16 && sizeof(hp_slot) == 16 &&
+                   sizeof(hp_bucket) == 32,
                "stored structures have no hidden padding");
 _Static_assert(HP_METRICS == 9, "what stored programs sum");
 
@@ -31,6 +34,14 @@ static role_head role_head_of(const hp_role *r) {
                        r->n_bucket, r->n_slot, r->trained_elems, r->arena_bytes, r->live_bytes};
 }
 
+static hp_status visit_tasks(const hp_role *r, int role, hp_blob_fn *fn, void *self, hp_error *err) {
+    hp_stored_task *s = hp_alloc(sizeof *s * ((size_t)r->n_task + 1));
+    for (int i = 0; i < r->n_task; i++) s[i] = hp_task_to_stored(&r->task[i]);
+    const hp_status status = fn(self, role, "task", s, sizeof *s * (size_t)r->n_task, err);
+    free(s);
+    return status;
+}
+
 hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *fn, void *self,
                            hp_error *err) {
     const program_head head = head_of(p);
@@ -46,7 +57,7 @@ hp_status hp_program_visit(const hp_program *p, const hp_graph *g, hp_blob_fn *f
         const role_head h = role_head_of(r);
         HP_TRY(fn(self, i, "role", &h, sizeof h, err));
         HP_TRY(fn(self, i, "slot", r->slot, sizeof *r->slot * (size_t)r->n_slot, err));
-        HP_TRY(fn(self, i, "task", r->task, sizeof *r->task * (size_t)r->n_task, err));
+        HP_TRY(visit_tasks(r, i, fn, self, err));
         HP_TRY(fn(self, i, "operand", r->operand, sizeof *r->operand * (size_t)r->n_operand, err));
         HP_TRY(fn(self, i, "dep_first", r->dep_first, sizeof *r->dep_first * (size_t)(r->n_task + 1), err));
         HP_TRY(fn(self, i, "dep", r->dep, sizeof *r->dep * (size_t)r->n_dep, err));
@@ -72,6 +83,17 @@ static hp_status fetch(hp_arena *arena, hp_fetch_fn *fn, void *self, int role, c
     return fn(self, role, part, *out, elem * (size_t)n, err);
 }
 
+static hp_status read_tasks(hp_arena *arena, hp_fetch_fn *fn, void *self, int role, hp_role *r,
+                            hp_error *err) {
+    hp_arena *scratch = hp_arena_new();
+    hp_stored_task *s = NULL;
+    const hp_status status = fetch(scratch, fn, self, role, "task", sizeof *s, r->n_task, (void **)&s, err);
+    if (status == HP_OK) r->task = HP_NEW(arena, hp_task, r->n_task);
+    for (int i = 0; status == HP_OK && i < r->n_task; i++) r->task[i] = hp_task_from_stored(&s[i]);
+    hp_arena_free(scratch);
+    return status;
+}
+
 #define FETCH(part, field, n)                                                                                \
     HP_TRY(fetch(arena, fn, self, i, part, sizeof *r->field, n, (void **)&r->field, err))
 
@@ -91,7 +113,7 @@ static hp_status read_role(hp_arena *arena, const hp_graph *g, hp_fetch_fn *fn, 
                    .arena_bytes = h.arena_bytes,
                    .live_bytes = h.live_bytes};
     FETCH("slot", slot, h.n_slot);
-    FETCH("task", task, h.n_task);
+    HP_TRY(read_tasks(arena, fn, self, i, r, err));
     FETCH("operand", operand, h.n_operand);
     FETCH("dep_first", dep_first, (int64_t)h.n_task + 1);
     FETCH("dep", dep, h.n_dep);

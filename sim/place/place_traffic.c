@@ -10,7 +10,7 @@ static void add_pair(double *traffic, int n, int a, int b, double bytes) {
 }
 
 static double bytes_of(const hp_task *t) {
-    return (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    return (double)hp_task_bytes(t);
 }
 
 /* A member passes on as much as in a ring: twice the data for a sum, once for pure data movement. */

@@ -180,10 +180,10 @@ static void programs_that_skip_the_look_are_refused(void **state) {
         for (int t = 0; t < r->n_task; t++) {
             hp_task *task = &r->task[t];
             if (task->op == HP_TASK_FINITE) {
-                const int64_t count = task->count;
-                task->count = 0;
+                const int64_t count = task->update.elems;
+                task->update.elems = 0;
                 assert_int_not_equal(hp_program_check(p, g, &err), HP_OK);
-                task->count = count;
+                task->update.elems = count;
                 looks++;
             }
             for (int i = r->dep_first[t]; i < r->dep_first[t + 1] && task->op == HP_TASK_UPDATE; i++) {

@@ -91,7 +91,7 @@ static void add_up(const hp_program *p, hp_collective what, int *calls, double *
         const hp_task *k = &r->task[t];
         if (!hp_task_is_collective(k) || hp_task_collective(k) != what) continue;
         ++*calls;
-        *sent += (double)p->dp * hp_collective_volume(what, p->dp) * 4 * (double)k->count;
+        *sent += (double)p->dp * hp_collective_volume(what, p->dp) * 4 * (double)k->collective.elems;
     }
 }
 
@@ -154,7 +154,7 @@ static void compute_has_its_length(void **state) {
     const hp_program *p = hp_replay_program(arena, g, &r, &way);
     double ns = 0;
     for (int t = 0; t < p->role[0].n_task; t++)
-        if (p->role[0].task[t].op == HP_TASK_DUMMY) ns += (double)p->role[0].task[t].count;
+        if (p->role[0].task[t].op == HP_TASK_DUMMY) ns += (double)p->role[0].task[t].dummy.ns;
     hp_replay_volumes(&r, 4, v);
     const double flops = 6 * 2048 * v[1].bytes / 4 + 3 * 2.0 * 2048 * 27 * 27 * 128;
     assert_true(fabs(ns - 1e9 * flops / 1e12) < 10);
@@ -171,7 +171,7 @@ static void long_dummies_are_refused(void **state) {
     const hp_replay_way way = way_of(2, "own");
     const hp_program *p = hp_replay_program(arena, g, &r, &way);
     assert_int_equal(hp_program_check(p, g, &err), HP_OK);
-    p->role[0].task[0].count = INT64_C(3600) * 1000000000 + 1;
+    p->role[0].task[0].dummy.ns = INT64_C(3600) * 1000000000 + 1;
     assert_int_equal(p->role[0].task[0].op, HP_TASK_DUMMY);
     assert_int_equal(hp_program_check(p, g, &err), HP_EPLAN);
     hp_arena_free(arena);

@@ -20,7 +20,7 @@ static void add_end(hp_role *r, hp_queue_kind kind, int peer, int64_t count) {
     r->task[r->n_task++] = (hp_task){.op = kind == HP_QUEUE_SEND ? HP_TASK_SEND : HP_TASK_RECV,
                                      .queue = (int16_t)q,
                                      .dtype = HP_F32,
-                                     .count = count,
+                                     .message = {0, count},
                                      .layer = -1};
 }
 

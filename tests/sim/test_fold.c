@@ -95,7 +95,7 @@ static double repeated_seconds(void *self, const hp_program *p, const hp_graph *
     const uint64_t *seed = self;
     const int role = rank % p->n_role;
     const hp_task *t = &p->role[role].task[task];
-    const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    const double bytes = (double)hp_task_bytes(t);
     const uint64_t kind = (uint64_t)(t->op + 100 * (t->layer + 1));
     if (hp_task_infos[t->op].queue != HP_QUEUE_COMPUTE) return 2e-6 + bytes * 1e-10;
     return 5e-5 * hp_rng_uniform(*seed, (uint64_t)role, kind);

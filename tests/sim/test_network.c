@@ -28,7 +28,7 @@ static void add_end(hp_role *r, hp_queue_kind kind, int peer, int channel, hp_ba
     r->task[r->n_task++] = (hp_task){.op = kind == HP_QUEUE_SEND ? HP_TASK_SEND : HP_TASK_RECV,
                                      .queue = (uint8_t)q,
                                      .dtype = HP_F32,
-                                     .count = 1,
+                                     .message = {0, 1},
                                      .layer = -1};
 }
 

@@ -87,7 +87,7 @@ static int64_t sent_bytes(const hp_program *p, int role, int producer, int backw
         if (k->op != HP_TASK_SEND || k->layer != producer || (r->queue[k->queue].channel & 1) != backward)
             continue;
         assert_int_equal(hp_sim_wait_of(p, r, t), HP_SIM_HALO);
-        bytes += k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+        bytes += hp_task_bytes(k);
     }
     return bytes;
 }

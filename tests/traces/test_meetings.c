@@ -50,8 +50,8 @@ static void ends_and_calls_meet(void **state) {
                 if (number < 0) continue;
                 assert_true(number < tasks);
                 tally *a = &met[number];
-                if (a->n++) assert_int_equal(a->count, task->count);
-                a->count = task->count;
+                if (a->n++) assert_int_equal(a->count, hp_task_range(task).count);
+                a->count = hp_task_range(task).count;
                 a->sends += q->kind == HP_QUEUE_SEND;
                 a->recvs += q->kind == HP_QUEUE_RECV;
                 a->sums += q->kind == HP_QUEUE_COLL;

@@ -19,7 +19,7 @@ static hp_cuda_runs runs_of(void *to, const hp_box *to_box, const void *from, co
 
 hp_status hp_cuda_copy_boxes(hp_device *d, const hp_bound *b, void *self, hp_error *err) {
     (void)self;
-    const hp_box meet = hp_box_and(b->copy.dst, b->copy.src), both = hp_task_rows(b->task, &meet);
+    const hp_box meet = hp_box_and(b->copy.dst, b->copy.src), both = hp_task_box(b->task, &meet);
     const int bytes = hp_dtype_bytes(b->dtype);
     if (hp_box_empty(&both)) return HP_OK;
     const hp_cuda_runs r = runs_of(b->y, b->copy.dst, b->x[0], b->copy.src, &both, bytes);

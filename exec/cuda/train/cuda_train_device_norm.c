@@ -5,7 +5,7 @@
 
 /* As hp_running_factors, but kernels take the replica from the step. */
 static void set_running(hp_cuda_norm *n, const hp_bound *b) {
-    const int64_t skipped = b->task->offset >> 32, following = b->task->offset & UINT32_MAX;
+    const int64_t skipped = b->task->forward.skipped, following = b->task->forward.following;
     const bool alone = b->step.bn != HP_BN_ALL, last = b->task->flags & HP_FLAG_LAST;
     n->running.fresh = (double)b->layer->momentum;
     n->running.keep = 1 - n->running.fresh;
@@ -49,7 +49,7 @@ static hp_cuda_norm norm_of(const hp_device *d, const hp_bound *b) {
                       .sums = b->sums,
                       .partial = b->scratch.at,
                       .step = d->step};
-    n.pixels = (double)(b->sums ? b->task->count : n.rows);
+    n.pixels = (double)(b->sums ? hp_norm_pixels(b->task) : n.rows);
     n.factor = (float *)((unsigned char *)b->scratch.at + hp_column_sums_bytes(n.rows, n.channels));
     set_params(&n, b);
     return n;

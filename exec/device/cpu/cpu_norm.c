@@ -33,7 +33,7 @@ static int64_t rows_of(const hp_bound *b) {
 
 /* Number of pixels in the statistics. */
 static double pixels_of(const hp_bound *b) {
-    return (double)(b->sums ? b->task->count : rows_of(b));
+    return (double)(b->sums ? hp_norm_pixels(b->task) : rows_of(b));
 }
 
 /* --- forward --- */

@@ -29,7 +29,7 @@ static void statistics(const double *x, int64_t rows, int channels, int c, doubl
 
 /* The same from sums over all ranks. */
 static void shared_statistics(const hp_bound *b, int c, double *mean, double *var) {
-    const double pixels = (double)b->task->count;
+    const double pixels = (double)hp_norm_pixels(b->task);
     *mean = b->sums[c] / pixels;
     *var = b->sums[b->shape.oc + c] / pixels - *mean * *mean;
     if (*var < 0) *var = 0; /* rounding; NaN stays */
@@ -37,7 +37,7 @@ static void shared_statistics(const hp_bound *b, int c, double *mean, double *va
 
 static void update_running(const hp_bound *b, const hp_step *s, int c, double mean, double var) {
     const hp_running f = hp_running_factors(b, s);
-    const double n = (double)(b->sums ? b->task->count : rows_of(b)),
+    const double n = (double)(b->sums ? hp_norm_pixels(b->task) : rows_of(b)),
                  unbiased = n > 1 ? var * n / (n - 1) : var;
     double *m = b->param[2], *v = b->param[3];
     m[c] = (m[c] * f.before + f.fresh * mean) * f.after;
@@ -135,7 +135,7 @@ void hp_ref_bn_bwd(const hp_bound *b, const hp_step *s) {
     for (int c = 0; c < b->shape.oc; c++) {
         double sum, dot;
         if (b->sums) {
-            backward_channel(b, c, b->sums[c], b->sums[b->shape.oc + c], (double)b->task->count);
+            backward_channel(b, c, b->sums[c], b->sums[b->shape.oc + c], (double)hp_norm_pixels(b->task));
             continue;
         }
         gradient_sums(b, c, &sum, &dot);

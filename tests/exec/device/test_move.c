@@ -76,7 +76,7 @@ static void set_up(fixture *f, const hp_device_ops *ops, hp_dtype dtype, const h
     add_task(f, MOVE_COPY, HP_TASK_COPY, 0, 0, 2);
     add_task(f, MOVE_ADD_BACK, HP_TASK_COPY, HP_FLAG_ADD, 2, 2);
     add_task(f, MOVE_ZERO, HP_TASK_ZERO, 0, 0, 1);
-    f->task[MOVE_ZERO].count = hp_box_elems(to);
+    f->task[MOVE_ZERO].zero.elems = hp_box_elems(to);
     f->role.task = f->task;
     f->role.operand = f->operand;
     f->role.buffer = f->buffer;
@@ -220,8 +220,8 @@ static void zero_clears_its_range_alone(void **state) {
         fixture f;
         set_up(&f, devices[k], devices[k]->dtype, &box, &box);
         for (int64_t i = 0; i < elems(&f, TO); i++) set(&f, TO, i, 5);
-        f.task[MOVE_ZERO].offset = 11;
-        f.task[MOVE_ZERO].count = 60;
+        f.task[MOVE_ZERO].zero.first = 11;
+        f.task[MOVE_ZERO].zero.elems = 60;
         f.ops->close(f.device);
         open_device(&f); /* devices bind tasks when they open */
         run(&f, MOVE_ZERO);

@@ -107,7 +107,7 @@ static void check_forward(const rig *part, const rig *whole, const draw *d, doub
 
 static void check_backward(const parts *p, rig *whole, const double *before, double bound) {
     gathered sums = gathered_new(whole);
-    const double pixels = (double)whole->task[RIG_FWD_SHARED].count;
+    const double pixels = (double)whole->task[RIG_FWD_SHARED].forward.pixels;
     for (int k = 0; k < p->n; k++) gather_part(&sums, p->part[k], whole);
     for (int k = 0; k < whole->layer[1].n_in; k++)
         for (int64_t i = 0; i < rig_elems(whole, whole->dx[k]); i++)
@@ -192,10 +192,11 @@ static double share_of(int r, int turn, int turns, int bn, double start) {
     for (int m = turn, last = -1; m < GROUPS; last = m, m += turns) {
         const bool first_one = last < 0, last_one = m + turns >= GROUPS;
         const int64_t skipped = m - last - 1, behind = last_one ? GROUPS - 1 - m : 0;
-        const hp_task task = {.flags =
+        const hp_task task = {.op = HP_TASK_FWD,
+                              .flags =
                                   (uint8_t)((first_one ? HP_FLAG_FIRST : 0) | (last_one ? HP_FLAG_LAST : 0)),
                               .micro = m,
-                              .offset = skipped << 32 | behind};
+                              .forward = {.skipped = (int32_t)skipped, .following = (uint32_t)behind}};
         const hp_bound b = {
             .task = &task, .layer = &layer, .step.dp = REPLICAS, .step.micro = GROUPS, .step.bn = bn};
         const hp_running f = hp_running_factors(&b, &step);

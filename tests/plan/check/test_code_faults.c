@@ -107,13 +107,13 @@ static bool missing_code_sums(victim *v) {
 
 static bool other_range(victim *v) {
     hp_task *t = pick_task(v, of_gradients);
-    if (t) t->offset += 16;
+    if (t) t->code.first += 16;
     return t != NULL;
 }
 
 static bool fewer_values(victim *v) {
     hp_task *t = pick_task(v, is_encode);
-    if (t) t->count--;
+    if (t) t->code.values--;
     return t != NULL;
 }
 
@@ -166,8 +166,8 @@ static bool decoded_twice(victim *v) {
     const hp_task *t = pick_task(v, decodes_gradients);
     const hp_task *e = t ? another(v, decodes_gradients, t, 1) : NULL;
     if (!t || !e) return false;
-    v->r->task[e - v->r->task].offset = t->offset;
-    v->r->task[e - v->r->task].count = t->count;
+    v->r->task[e - v->r->task].code.first = t->code.first;
+    v->r->task[e - v->r->task].code.values = t->code.values;
     *operand(v, e, 1) = *operand(v, t, 1);
     return true;
 }
@@ -188,9 +188,9 @@ static bool missing_factors(victim *v) {
 static bool other_matrices(victim *v) {
     hp_task *t = pick_task(v, factors);
     if (t && coin(&v->d))
-        t->offset += 16;
+        t->code.first += 16;
     else if (t)
-        t->count -= 16;
+        t->code.values -= 16;
     return t != NULL;
 }
 
@@ -229,7 +229,7 @@ static bool largest_code(victim *v) {
         v->r = &v->p->role[i];
         for (int t = 0; t < v->r->n_task; t++)
             if (sums_codes(v, &v->r->task[t]) && v->r->task[t].op == HP_TASK_ALLREDUCE) {
-                v->r->task[t].call = call;
+                v->r->task[t].collective.call = call;
                 any = true;
             }
     }

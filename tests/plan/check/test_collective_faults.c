@@ -46,12 +46,10 @@ static bool has_source(const hp_task *t) {
     return t->n_operand > 1;
 }
 
-static int64_t room_of(const hp_role *r, int32_t buffer) {
-    return r->buffer[buffer].bytes / hp_dtype_bytes((hp_dtype)r->buffer[buffer].dtype);
-}
-
-static int64_t room_left(const broken *x) {
-    return room_of(x->r, x->r->operand[x->t->operand]) - x->t->offset - x->t->count;
+/* Elements after the call's, were its data in that buffer. */
+static int64_t room_left(const broken *x, int32_t buffer) {
+    const hp_buffer *b = &x->r->buffer[buffer];
+    return b->bytes / hp_dtype_bytes((hp_dtype)b->dtype) - x->t->collective.first - x->t->collective.elems;
 }
 
 static const int64_t *parts_of(const broken *x) {
@@ -60,7 +58,7 @@ static const int64_t *parts_of(const broken *x) {
 
 /* Changes something in a copy of the others' call. */
 static bool call_in_another_way(const broken *x, hp_call call, const int64_t *part) {
-    x->t->call = made_call_add(x->arena, x->p, call, part);
+    x->t->collective.call = made_call_add(x->arena, x->p, call, part);
     return true;
 }
 
@@ -74,9 +72,9 @@ static int64_t *copied_parts(const broken *x, const hp_call *call) {
 
 static bool alike(const hp_program *p, const hp_task *a, const hp_task *b) {
     const hp_call x = hp_task_call(p, a), y = hp_task_call(p, b);
-    return a->op == b->op && a->dtype == b->dtype && a->count == b->count && a->algorithm == b->algorithm &&
-           x.reduction == y.reduction && x.root == y.root && x.n == y.n && (x.n == 0 || x.first == y.first) &&
-           x.per_node == y.per_node && a->n_operand == b->n_operand;
+    return a->op == b->op && a->dtype == b->dtype && a->collective.elems == b->collective.elems &&
+           a->algorithm == b->algorithm && x.reduction == y.reduction && x.root == y.root && x.n == y.n &&
+           (x.n == 0 || x.first == y.first) && x.per_node == y.per_node && a->n_operand == b->n_operand;
 }
 
 static bool other_order(broken *x) {
@@ -95,7 +93,7 @@ static bool other_operation(broken *x) {
     const int first = group_roll(&x->d, 0, HP_COLLECTIVES - 1);
     for (int i = 0; i < HP_COLLECTIVES && !parts_of(x) && !has_source(x->t); i++) {
         x->t->op = (uint8_t)hp_task_of_collective((hp_collective)((first + i) % HP_COLLECTIVES));
-        const bool even = x->t->op != HP_TASK_ALL_TO_ALL || x->t->count % size_of(x) == 0;
+        const bool even = x->t->op != HP_TASK_ALL_TO_ALL || x->t->collective.elems % size_of(x) == 0;
         if (x->t->op != old && even && made_algorithm_fits(x->p, x->r, x->t, x->t->algorithm)) return true;
     }
     x->t->op = old;
@@ -105,8 +103,9 @@ static bool other_operation(broken *x) {
 static bool other_count(broken *x) {
     const bool exchange = x->t->op == HP_TASK_ALL_TO_ALL;
     const int64_t step = exchange && !parts_of(x) ? size_of(x) : 1;
-    const bool more = room_left(x) >= step && !has_source(x->t), less = x->t->count >= step && !parts_of(x);
-    x->t->count += more ? step : less ? -step : 0;
+    const bool more = room_left(x, x->r->operand[x->t->operand]) >= step && !has_source(x->t),
+               less = x->t->collective.elems >= step && !parts_of(x);
+    x->t->collective.elems += more ? step : less ? -step : 0;
     return more || less;
 }
 
@@ -124,7 +123,7 @@ static bool other_group(broken *x) {
         if (q == old || x->r->queue[q].kind != HP_QUEUE_COLL || parts_of(x) || has_source(x->t)) continue;
         x->t->queue = (int16_t)q;
         const hp_collective_case c = hp_task_case(x->p, x->r, x->t);
-        const bool even = x->t->op != HP_TASK_ALL_TO_ALL || x->t->count % c.size == 0;
+        const bool even = x->t->op != HP_TASK_ALL_TO_ALL || x->t->collective.elems % c.size == 0;
         if (c.root < c.size && even && made_algorithm_fits(x->p, x->r, x->t, x->t->algorithm)) return true;
     }
     x->t->queue = (int16_t)old;
@@ -133,7 +132,7 @@ static bool other_group(broken *x) {
 
 static bool other_type(broken *x) {
     for (int b = HP_BUF_FIXED; b < x->r->n_buffer && !has_source(x->t); b++) {
-        if (x->r->buffer[b].dtype == x->t->dtype || room_of(x->r, b) < x->t->offset + x->t->count) continue;
+        if (x->r->buffer[b].dtype == x->t->dtype || room_left(x, b) < 0) continue;
         x->t->dtype = x->r->buffer[b].dtype;
         x->r->operand[x->t->operand] = b;
         return true;
@@ -182,7 +181,8 @@ static bool other_part(broken *x) {
 /* Explicit parts of equal size are not implicit equal parts. */
 static bool no_parts(broken *x) {
     hp_call call = hp_task_call(x->p, x->t);
-    if (!call.n || (x->t->op == HP_TASK_ALL_TO_ALL && x->t->count % size_of(x)) || has_source(x->t))
+    if (!call.n || (x->t->op == HP_TASK_ALL_TO_ALL && x->t->collective.elems % size_of(x)) ||
+        has_source(x->t))
         return false;
     call.n = 0;
     return call_in_another_way(x, call, NULL);
@@ -202,7 +202,7 @@ static bool other_flags(broken *x) {
 /* A sum of gradients is not a sum of other data. */
 static bool other_data(broken *x) {
     int32_t *buffer = &x->r->operand[x->t->operand];
-    const int64_t room = room_of(x->r, HP_BUF_GRADS) - x->t->offset - x->t->count;
+    const int64_t room = room_left(x, HP_BUF_GRADS);
     if (*buffer == HP_BUF_GRADS || x->t->dtype != HP_F32 || room < 0) return false;
     *buffer = HP_BUF_GRADS;
     return true;
@@ -250,7 +250,7 @@ static bool part_of(broken *x, int64_t elems) {
 }
 
 static bool part_too_large(broken *x) {
-    return part_of(x, x->t->count + 1);
+    return part_of(x, x->t->collective.elems + 1);
 }
 
 static bool part_below_zero(broken *x) {
@@ -259,7 +259,7 @@ static bool part_below_zero(broken *x) {
 
 static bool part_outside(broken *x) {
     if (!parts_of(x)) return false;
-    x->p->n_part = x->p->call[x->t->call - 1].first + x->p->call[x->t->call - 1].n - 1;
+    x->p->n_part = x->p->call[x->t->collective.call - 1].first + x->p->call[x->t->collective.call - 1].n - 1;
     return true;
 }
 
@@ -275,13 +275,13 @@ static bool too_many_parts(broken *x) {
 }
 
 static bool no_call(broken *x) {
-    x->t->call = x->p->n_call + 1;
+    x->t->collective.call = x->p->n_call + 1;
     return true;
 }
 
 static bool uneven_exchange(broken *x) {
-    if (x->t->op != HP_TASK_ALL_TO_ALL || parts_of(x) || x->t->count == 0) return false;
-    x->t->count--;
+    if (x->t->op != HP_TASK_ALL_TO_ALL || parts_of(x) || x->t->collective.elems == 0) return false;
+    x->t->collective.elems--;
     return true;
 }
 
@@ -327,9 +327,9 @@ static bool source_of_another_type(broken *x) {
 
 /* The source lacks one element of the contribution. */
 static bool little_source(broken *x) {
-    if (!has_source(x->t) || x->t->count == 0 || info_of(x)->begins != HP_BLOCKS_ALL) return false;
+    if (!has_source(x->t) || x->t->collective.elems == 0 || info_of(x)->begins != HP_BLOCKS_ALL) return false;
     x->r->buffer[x->r->operand[x->t->operand + 1]].bytes =
-        (x->t->count - 1) * hp_dtype_bytes((hp_dtype)x->t->dtype);
+        (x->t->collective.elems - 1) * hp_dtype_bytes((hp_dtype)x->t->dtype);
     return true;
 }
 
@@ -448,8 +448,8 @@ static void spread(const broken *x) {
     for (int r = 0; r < x->p->n_role; r++) {
         hp_task *t = x->call->task[r] < 0 ? NULL : &x->p->role[r].task[x->call->task[r]];
         if (!t) continue;
-        t->call = x->t->call;
-        t->count = x->t->count;
+        t->collective.call = x->t->collective.call;
+        t->collective.elems = x->t->collective.elems;
         t->algorithm = x->t->algorithm;
     }
 }

@@ -130,7 +130,7 @@ static hp_status maximum_by(const char *strategy, hp_error *err) {
     assert_int_equal(hp_check_collective(p, 0, id, err), HP_OK);
     r->trained_elems = 0; /* gradients of a network are only ever summed */
     p->call = &(hp_call){.reduction = HP_REDUCE_MAX};
-    p->n_call = r->task[id].call = 1;
+    p->n_call = r->task[id].collective.call = 1;
     const hp_status s = hp_check_collective(p, 0, id, err);
     hp_arena_free(arena);
     return s;

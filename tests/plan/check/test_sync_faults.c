@@ -67,8 +67,8 @@ static void expect_volume(const hp_strategy *s, const hp_program *p, int role) {
         assert_in_range(server, 0, (s->servers && s->servers < n ? s->servers : n) - 1);
         for (int m = 0; m < n; m++) {
             const bool up = t->op == HP_TASK_REDUCE;
-            assert_int_equal(moved(p, r, t, m, !up), m == server ? 0 : t->count);
-            assert_int_equal(moved(p, r, t, m, up), m == server ? (n - 1) * t->count : 0);
+            assert_int_equal(moved(p, r, t, m, !up), m == server ? 0 : t->collective.elems);
+            assert_int_equal(moved(p, r, t, m, up), m == server ? (n - 1) * t->collective.elems : 0);
         }
     }
     free(turn);
@@ -101,7 +101,7 @@ static bool is_broadcast(const victim *v, const hp_task *t) {
 
 static bool is_served(const victim *v, const hp_task *t) {
     (void)v;
-    return t->op == HP_TASK_UPDATE && t->call;
+    return t->op == HP_TASK_UPDATE && t->update.call;
 }
 
 /* Changes the same task on all members, so that they agree with each other. */
@@ -127,7 +127,7 @@ static void to_next_root(victim *v, hp_role *r, hp_task *t) {
     memcpy(longer, v->p->call, sizeof call * (size_t)v->p->n_call);
     longer[v->p->n_call] = call;
     v->p->call = longer;
-    t->call = ++v->p->n_call;
+    t->collective.call = ++v->p->n_call;
 }
 
 static void forget_it(victim *v, hp_role *r, hp_task *t) {
@@ -161,7 +161,7 @@ static bool never_sent(victim *v) {
 
 static bool updated_by_all(victim *v) {
     hp_task *t = pick_task(v, is_served);
-    if (t) t->call = 0;
+    if (t) t->update.call = 0;
     return t != NULL;
 }
 
@@ -170,10 +170,10 @@ static bool updated_elsewhere(victim *v) {
     hp_role *r = v->r;
     if (!t) return false;
     for (int i = 0; i < r->n_task; i++) {
-        if (r->task[i].op != HP_TASK_REDUCE || r->task[i].tag != t->tag) continue;
+        if (r->task[i].op != HP_TASK_REDUCE || r->task[i].collective.bucket != t->update.bucket) continue;
         hp_task like = r->task[i];
         to_next_root(v, r, &like);
-        t->call = like.call;
+        t->update.call = like.collective.call;
         return true;
     }
     return false;
@@ -182,7 +182,7 @@ static bool updated_elsewhere(victim *v) {
 /* The rank named as the bucket's server is counted among other members. */
 static bool of_another_bucket(victim *v) {
     hp_task *t = pick_task(v, is_served);
-    if (t) t->tag = 1 << 20;
+    if (t) t->update.bucket = 1 << 20;
     return t != NULL;
 }
 
@@ -197,7 +197,7 @@ static bool sent_too_early(victim *v) {
 
 static bool empty_sent(victim *v) {
     hp_task *t = pick_task(v, is_broadcast);
-    if (t) t->count = 0;
+    if (t) t->collective.elems = 0;
     return t != NULL;
 }
 
@@ -225,7 +225,7 @@ static bool averaged_always(victim *v) {
 
 static void added(victim *v, hp_role *r, hp_task *t) {
     (void)v, (void)r;
-    t->call = 0;
+    t->collective.call = 0;
 }
 
 static bool added_up(victim *v) {

@@ -38,7 +38,7 @@ static const hp_task *next_move(const hp_role *r, int *at, hp_queue_kind kind) {
 }
 
 static int64_t bytes_of(const hp_task *t) {
-    return t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    return hp_task_bytes(t);
 }
 
 static const hp_queue *queue_of(const hp_role *r, const hp_task *t) {
@@ -56,9 +56,9 @@ static void same_messages(const hp_role *plain, const hp_role *code, const hp_st
         const bool within = queue_of(plain, a)->channel & HP_CHANNEL_WITHIN;
         const hp_codec c = (hp_codec)s->compress[within ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE];
         const int64_t channels = hp_box_len(&plain->buffer[plain->operand[a->operand]].box, HP_AXIS_C),
-                      want = c ? coded(c, a->count, channels) : 4 * a->count;
-        assert_int_equal(bytes_of(b), want < 4 * a->count ? want : 4 * a->count);
-        assert_int_equal(a->tag, b->tag);
+                      want = c ? coded(c, a->message.elems, channels) : 4 * a->message.elems;
+        assert_int_equal(bytes_of(b), want < 4 * a->message.elems ? want : 4 * a->message.elems);
+        assert_int_equal(a->message.position, b->message.position);
         assert_int_equal(queue_of(plain, a)->peer, queue_of(code, b)->peer);
         assert_int_equal(queue_of(plain, a)->channel, queue_of(code, b)->channel);
     }
@@ -104,10 +104,10 @@ static int64_t same_sums(const hp_graph *g, const hp_program *p, const hp_role *
         const bool gradients = c && plain->operand[a->operand] == HP_BUF_GRADS;
         int64_t big = 0, thin = 0;
         if (gradients && hp_codec_kind_of(c) == HP_CODEC_POWERSGD)
-            factored(g, plain, a->offset, a->count, hp_codec_number(c), &big, &thin);
+            factored(g, plain, a->collective.first, a->collective.elems, hp_codec_number(c), &big, &thin);
         if (thin) {
             same_factors(code, b, &j, big, thin);
-            kept += 4 * (a->count + thin);
+            kept += 4 * (a->collective.elems + thin);
             continue;
         }
         if (gradients && hp_codec_kind_of(c) == HP_CODEC_POWERSGD) {
@@ -117,8 +117,8 @@ static int64_t same_sums(const hp_graph *g, const hp_program *p, const hp_role *
         const bool gathered = gradients && c == HP_CODEC_INT8;
         const int64_t members = gathered ? hp_group_size(p, queue_of(code, b)->peer) : 1;
         assert_int_equal(b->op, gathered ? HP_TASK_ALL_GATHER : a->op);
-        assert_int_equal(bytes_of(b), gradients ? members * coded(c, a->count, 1) : bytes_of(a));
-        if (gathered) kept += 4 * a->count;
+        assert_int_equal(bytes_of(b), gradients ? members * coded(c, a->collective.elems, 1) : bytes_of(a));
+        if (gathered) kept += 4 * a->collective.elems;
     }
 }
 

@@ -41,7 +41,7 @@ static bool sends_within(const hp_role *r, int t) {
 }
 
 static bool same_exchange(const hp_role *r, int a, int b) {
-    return r->task[a].tag == r->task[b].tag &&
+    return r->task[a].message.position == r->task[b].message.position &&
            r->queue[r->task[a].queue].channel == r->queue[r->task[b].queue].channel;
 }
 

@@ -110,8 +110,9 @@ static int64_t covered_by(const hp_role *r, hp_task_op op, int64_t from, int64_t
         const hp_task *k = &r->task[t];
         if (k->op != (uint8_t)op || k->flags & HP_FLAG_METRIC) continue;
         if (hp_task_is_collective(k) && r->operand[k->operand] >= HP_BUF_FIXED) continue;
-        const int64_t lo = k->offset > from ? k->offset : from,
-                      hi = k->offset + k->count < to ? k->offset + k->count : to;
+        const hp_elements range = hp_task_range(k);
+        const int64_t lo = range.first > from ? range.first : from,
+                      hi = range.first + range.count < to ? range.first + range.count : to;
         if (hi > lo) n += hi - lo;
     }
     return n;
@@ -228,7 +229,7 @@ static hp_program *two_collectives(hp_arena *arena, const int order[2]) {
                              .queue = (int16_t)(1 + (i ^ order[r])),
                              .layer = -1,
                              .micro = -1,
-                             .tag = -1};
+                             .collective = {.bucket = -1}};
         p->role[r] = (hp_role){.n_task = 2,
                                .task = t,
                                .n_queue = 3,

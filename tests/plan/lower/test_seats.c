@@ -47,7 +47,7 @@ static moved count(const hp_program *p, const int32_t *node) {
         for (int t = 0; t < r->n_task; t++) {
             if (r->task[t].op != HP_TASK_SEND) continue;
             const int to = rank - rank % p->n_role + r->queue[r->task[t].queue].peer;
-            const int64_t bytes = r->task[t].count * hp_dtype_bytes((hp_dtype)r->task[t].dtype);
+            const int64_t bytes = hp_task_bytes(&r->task[t]);
             n.all += bytes;
             if (node[rank] != node[to]) n.across += bytes;
         }

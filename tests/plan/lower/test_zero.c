@@ -34,7 +34,7 @@ static int64_t moved(const hp_role *r, hp_task_op op) {
     int64_t n = 0;
     for (int t = 0; t < r->n_task; t++) {
         const hp_task *k = &r->task[t];
-        if (k->op == (uint8_t)op && k->dtype == HP_F32 && k->tag >= 0) n += k->count;
+        if (k->op == (uint8_t)op && k->dtype == HP_F32 && hp_task_bucket(k) >= 0) n += hp_task_range(k).count;
     }
     return n;
 }

@@ -137,7 +137,7 @@ static traffic *traffic_of(const plan *c, int role) {
         if (q->kind != (backward ? HP_QUEUE_SEND : HP_QUEUE_RECV)) continue;
         const int slot = slot_index(r, q->channel / 8 + !within, q->channel / 4 % 2);
         assert_true(slot >= 0);
-        note(c->arena, &all[slot].list[within][backward ? RETURNED : CAME][task->tag], q->peer,
+        note(c->arena, &all[slot].list[within][backward ? RETURNED : CAME][task->message.position], q->peer,
              &r->buffer[r->operand[task->operand]].box, !backward && c->s.recompute != HP_RECOMPUTE_NONE);
     }
     return all;
@@ -312,7 +312,7 @@ static int64_t sent_bytes(const hp_role *r, bool backward) {
     int64_t n = 0;
     for (int t = 0; t < r->n_task; t++)
         if (r->task[t].op == HP_TASK_SEND && (r->queue[r->task[t].queue].channel & 1) == (backward ? 1 : 0))
-            n += r->task[t].count * hp_dtype_bytes((hp_dtype)r->task[t].dtype);
+            n += hp_task_bytes(&r->task[t]);
     return n;
 }
 

@@ -68,7 +68,8 @@ static void check_messages(const hp_wiring *w, int role) {
         if (q->kind != HP_QUEUE_SEND && q->kind != HP_QUEUE_RECV) continue;
         const int other = hp_wired_other_end(w, role, t);
         assert_true(other >= 0);
-        assert_int_equal(w->role[q->peer].role->task[other].tag, r->role->task[t].tag);
+        assert_int_equal(w->role[q->peer].role->task[other].message.position,
+                         r->role->task[t].message.position);
         assert_int_equal(hp_wired_other_end(w, q->peer, other), t);
     }
 }

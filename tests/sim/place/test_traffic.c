@@ -39,7 +39,7 @@ static void messages_are_counted_at_both_ends(void **state) {
             for (int t = 0; t < p->role[rank].n_task; t++) {
                 const hp_task *k = &p->role[rank].task[t];
                 const hp_queue *q = &p->role[rank].queue[k->queue];
-                const double bytes = (double)k->count * hp_dtype_bytes((hp_dtype)k->dtype);
+                const double bytes = (double)hp_task_bytes(k);
                 if (q->kind == HP_QUEUE_RECV)
                     left[rank * n + q->peer] -= bytes, left[q->peer * n + rank] -= bytes;
                 if (q->kind == HP_QUEUE_COLL) {

@@ -76,7 +76,7 @@ static int check_ways(const hp_program *p) {
         for (int k = 0; k < p->role[i].n_task; k++) {
             const hp_task *t = &p->role[i].task[k];
             if (!hp_task_is_collective(t)) continue;
-            const bool large = t->count * hp_dtype_bytes((hp_dtype)t->dtype) >= MEET;
+            const bool large = hp_task_bytes(t) >= MEET;
             assert_int_equal(p->role[i].queue[t->queue].backend, large ? HP_BACKEND_OWN : HP_BACKEND_SHM);
             assert_int_equal(t->algorithm, large ? HP_ALGORITHM_RING : HP_ALGORITHM_DOUBLING);
             ways |= 1 << large;

@@ -206,7 +206,7 @@ static void rig_own_tasks(rig *r, int flags) {
     rig_task(r, RIG_ACCUM, HP_TASK_ACCUM, 0, sum, 2);
     rig_task(r, RIG_LOSS, HP_TASK_LOSS, 0, loss, 3);
     rig_task(r, RIG_LOSS_EVAL, HP_TASK_LOSS, HP_FLAG_EVAL, (const int32_t[]){-1, r->y, r->labels}, 3);
-    r->task[RIG_SGD].count = r->task[RIG_NORM].count = r->role.trained_elems;
+    r->task[RIG_SGD].update.elems = r->task[RIG_NORM].update.elems = r->role.trained_elems;
     r->bucket = (hp_bucket){.count = r->role.trained_elems, .group = -1, .parts = 1};
     r->role.bucket = &r->bucket;
     r->role.n_bucket = 1;
@@ -226,7 +226,8 @@ static void rig_shared_tasks(rig *r, int flags) {
     rig_task(r, RIG_BSTATS, HP_TASK_BSTATS, flags & HP_FLAG_ADD, bstats, 5);
     rig_task(r, RIG_BWD_SHARED, HP_TASK_BWD, 0, bwd, 4 + 2 * n);
     const hp_tensor *y = &r->tensor[n];
-    r->task[RIG_FWD_SHARED].count = r->task[RIG_BWD_SHARED].count = r->samples * y->h * y->w;
+    r->task[RIG_FWD_SHARED].forward.pixels = r->task[RIG_BWD_SHARED].backward.pixels =
+        r->samples * y->h * y->w;
 }
 
 /* Keeps the tasks that the layer has, because a device prepares every task. */

@@ -228,9 +228,8 @@ static void add_message(maker *m, const lane *l, int32_t tag) {
     hp_task t = {.op = HP_TASK_SEND,
                  .dtype = (uint8_t)kind,
                  .queue = (int16_t)queue_of(a, HP_QUEUE_SEND, l->to, l->channel),
-                 .tag = tag,
                  .n_operand = 1,
-                 .count = draw_count(m, 1, from->room < to->room ? from->room : to->room)};
+                 .message = {tag, draw_count(m, 1, from->room < to->room ? from->room : to->room)}};
     c->from = l->from, c->to = l->to;
     use(m, a, from, false);
     c->task[l->from] = add_task(m, a, t);
@@ -266,14 +265,14 @@ bool made_algorithm_fits(const hp_program *p, const hp_role *r, const hp_task *t
 static int64_t contribution(const hp_program *p, const hp_role *r, const hp_task *t, int member) {
     const hp_collective_case c = hp_task_case(p, r, t);
     const hp_blocks_of begins = hp_collective_infos[c.what].begins;
-    const int64_t *part = hp_task_data(p, t).part, each = (t->count + c.size - 1) / c.size,
-                  left = t->count - member * each;
+    const int64_t *part = hp_task_data(p, t).part, each = (t->collective.elems + c.size - 1) / c.size,
+                  left = t->collective.elems - member * each;
     int64_t sum = 0;
     if (c.what == HP_COLLECTIVE_BARRIER) return 0;
-    if (begins == HP_BLOCKS_ROOT) return member == c.root ? t->count : 0;
+    if (begins == HP_BLOCKS_ROOT) return member == c.root ? t->collective.elems : 0;
     if (begins == HP_BLOCKS_OWN) return part ? part[member] : left < 0 ? 0 : left < each ? left : each;
     for (int i = 0; begins == HP_BLOCKS_EACH && part && i < c.size; i++) sum += part[member * c.size + i];
-    return begins == HP_BLOCKS_EACH && part ? sum : t->count;
+    return begins == HP_BLOCKS_EACH && part ? sum : t->collective.elems;
 }
 
 /* The most that a replica of the role contributes. */
@@ -319,15 +318,16 @@ static void draw_call(maker *m, hp_task *t, int n, int64_t room) {
     hp_call call = {.reduction = hp_collective_infos[what].adds ? group_roll(&m->d, 0, HP_REDUCTIONS - 1) : 0,
                     .root = rooted ? group_roll(&m->d, 0, n - 1) : 0,
                     .per_node = draw_nodes(m, n)};
-    t->count = what == HP_COLLECTIVE_BARRIER ? 0 : draw_count(m, n, room);
+    t->collective.elems = what == HP_COLLECTIVE_BARRIER ? 0 : draw_count(m, n, room);
     if (hp_collective_parts(what) && group_roll(&m->d, 0, 1)) {
         call.n = exchange ? n * n : n;
-        t->count = draw_parts(m, part, n, exchange, t->count > n ? t->count : room);
+        t->collective.elems =
+            draw_parts(m, part, n, exchange, t->collective.elems > n ? t->collective.elems : room);
     } else if (exchange) {
-        t->count -= t->count % n;
+        t->collective.elems -= t->collective.elems % n;
     }
     const bool plain = !call.reduction && !call.root && !call.per_node && !call.n;
-    t->call = plain ? 0 : made_call_add(m->arena, m->p, call, part);
+    t->collective.call = plain ? 0 : made_call_add(m->arena, m->p, call, part);
 }
 
 /* The first algorithm from `wanted` on that can do it. */
@@ -372,7 +372,8 @@ static void draw_sources(maker *m, members *x, const hp_task *t) {
 
 static hp_task draw_task(maker *m, const members *x, const hp_role *r) {
     const int n = hp_group_size(m->p, x->lane->group);
-    hp_task t = {.dtype = (uint8_t)(x->kind == GRADIENTS ? HP_F32 : x->kind), .tag = m->out->n_call};
+    hp_task t = {.dtype = (uint8_t)(x->kind == GRADIENTS ? HP_F32 : x->kind),
+                 .collective = {.bucket = m->out->n_call}};
     t.queue = (int16_t)queue_of(r, HP_QUEUE_COLL, x->lane->group, 0);
     const bool steps = hp_backend_steps(x->lane->backend);
     const int wanted = steps ? group_roll(&m->d, 1, HP_ALGORITHMS - 1) : HP_ALGORITHM_LIBRARY;
@@ -390,9 +391,9 @@ static hp_task draw_task(maker *m, const members *x, const hp_role *r) {
 static int32_t add_member(maker *m, const members *x, int role, hp_task t) {
     hp_role *r = &m->p->role[role];
     place *data = x->data[role], *source = x->source[role];
-    const int64_t left = data->room - t.count;
+    const int64_t left = data->room - t.collective.elems;
     t.queue = (int16_t)queue_of(r, HP_QUEUE_COLL, x->lane->group, 0);
-    t.offset = data->first + (group_roll(&m->d, 0, 1) ? group_roll(&m->d, 0, (int)left) : 0);
+    t.collective.first = data->first + (group_roll(&m->d, 0, 1) ? group_roll(&m->d, 0, (int)left) : 0);
     t.n_operand = source ? 2 : 1;
     use(m, r, data, true);
     if (source) use(m, r, source, false);

@@ -27,7 +27,7 @@ collective_program collective_program_draw(hp_arena *arena, uint64_t seed, int r
 
 /* Could an algorithm of the back end run it? LIBRARY if the back end has its own. */
 bool made_algorithm_fits(const hp_program *p, const hp_role *r, const hp_task *t, int algorithm);
-/* Adds a call to the program; returns the value of hp_task.call for it. `part` has room.n elements. */
+/* Adds a call to the program; returns what hp_task.collective.call says of it. `part` has room.n elements. */
 int32_t made_call_add(hp_arena *arena, hp_program *p, hp_call call, const int64_t *part);
 
 #endif

@@ -114,7 +114,7 @@ static void int_copy(integer_ranks *s, int role, const hp_task *t, bool add) {
 static void int_zero(integer_ranks *s, int role, const hp_task *t) {
     const int32_t b = s->p->role[role].operand[t->operand];
     if (int_has_box(int_buffer(s, role, b)))
-        memset(int_data(s, role, b) + t->offset, 0, sizeof(int64_t) * (size_t)t->count);
+        memset(int_data(s, role, b) + t->zero.first, 0, sizeof(int64_t) * (size_t)t->zero.elems);
 }
 
 /* --- layers --- */
@@ -283,7 +283,8 @@ static bool try_send(integer_ranks *s, int role, int queue, int task) {
     if (recv < 0) return false;
     const int32_t from = r->operand[r->task[task].operand], to = other->operand[other->task[recv].operand];
     const hp_buffer *a = int_buffer(s, role, from), *b = int_buffer(s, peer, to);
-    if (!hp_box_equal(&a->box, &b->box) || r->task[task].tag != other->task[recv].tag)
+    if (!hp_box_equal(&a->box, &b->box) ||
+        r->task[task].message.position != other->task[recv].message.position)
         int_wrong(s, role, task, "is received as something else");
     memcpy(int_data(s, peer, to), int_data(s, role, from), (size_t)b->bytes);
     finish(s, role, queue, task);

@@ -109,9 +109,10 @@ typedef struct call {
 /* Elements that member `from` has for member `to`, or that anybody has for `to`. */
 static int64_t part_of(const call *k, int from, int to) {
     if (k->c.what == HP_COLLECTIVE_ALL_TO_ALL)
-        return k->part ? k->part[from * k->c.size + to] : k->t->count / k->c.size;
+        return k->part ? k->part[from * k->c.size + to] : k->t->collective.elems / k->c.size;
     if (k->part) return k->part[to];
-    const int64_t each = (k->t->count + k->c.size - 1) / k->c.size, left = k->t->count - to * each;
+    const int64_t each = (k->t->collective.elems + k->c.size - 1) / k->c.size,
+                  left = k->t->collective.elems - to * each;
     return left < 0 ? 0 : left < each ? left : each;
 }
 
@@ -131,7 +132,7 @@ static const hp_collective_info *info_of(const call *k) {
 static number *contribution(const call *k, int member, const number *source) {
     const hp_blocks_of begins = info_of(k)->begins;
     const int64_t own = begins == HP_BLOCKS_OWN ? begin_of(k, 0, member) : 0;
-    int64_t n = k->t->count;
+    int64_t n = k->t->collective.elems;
     if (begins == HP_BLOCKS_OWN) n = part_of(k, 0, member);
     if (begins == HP_BLOCKS_EACH) n = begin_of(k, member, k->c.size);
     if (begins == HP_BLOCKS_ROOT && member != k->c.root) n = 0;
@@ -142,20 +143,20 @@ static number *contribution(const call *k, int member, const number *source) {
 
 /* The whole, of which members get what they are promised; for all collectives except all-to-all. */
 static number *whole_of(const call *k) {
-    number *whole = HP_NEW(k->arena, number, k->t->count + 1);
-    for (int64_t i = 0; info_of(k)->adds && i < k->t->count; i++)
+    number *whole = HP_NEW(k->arena, number, k->t->collective.elems + 1);
+    for (int64_t i = 0; info_of(k)->adds && i < k->t->collective.elems; i++)
         whole[i] = added(k->in, k->c.size, i, (hp_dtype)k->t->dtype, k->reduction);
     for (int m = 0; info_of(k)->begins == HP_BLOCKS_OWN && m < k->c.size; m++)
         memcpy(whole + begin_of(k, 0, m), k->in[m], sizeof *whole * (size_t)part_of(k, 0, m));
     if (info_of(k)->begins == HP_BLOCKS_ROOT)
-        memcpy(whole, k->in[k->c.root], sizeof *whole * (size_t)k->t->count);
+        memcpy(whole, k->in[k->c.root], sizeof *whole * (size_t)k->t->collective.elems);
     return whole;
 }
 
 static void hand_out(const call *k, const number *whole, int member) {
     const hp_blocks_of ends = info_of(k)->ends;
     const int64_t first = ends == HP_BLOCKS_OWN ? begin_of(k, 0, member) : 0;
-    int64_t n = ends == HP_BLOCKS_OWN ? part_of(k, 0, member) : k->t->count;
+    int64_t n = ends == HP_BLOCKS_OWN ? part_of(k, 0, member) : k->t->collective.elems;
     if (ends == HP_BLOCKS_ROOT && member != k->c.root) n = 0;
     if (n) memcpy(k->data[member] + first, whole + first, sizeof *whole * (size_t)n);
 }
@@ -172,7 +173,7 @@ static void exchange(const call *k, int member) {
 static void do_collective(const call *k) {
     const number *whole = k->c.what == HP_COLLECTIVE_ALL_TO_ALL ? NULL : whole_of(k);
     for (int m = 0; m < k->c.size; m++) {
-        for (int64_t i = 0; i < k->t->count; i++) k->data[m][i] = ANYTHING;
+        for (int64_t i = 0; i < k->t->collective.elems; i++) k->data[m][i] = ANYTHING;
         if (whole)
             hand_out(k, whole, m);
         else
@@ -197,7 +198,7 @@ static void replay_collective(const program_reference *f, const made_call *made,
         const hp_role *r = &p->role[role];
         const hp_task *mine = &r->task[made->task[role]];
         const int32_t *buffer = r->operand + mine->operand;
-        k.data[m] = f->at[rank][buffer[0]] + mine->offset;
+        k.data[m] = f->at[rank][buffer[0]] + mine->collective.first;
         k.in[m] = contribution(&k, m, mine->n_operand > 1 ? f->at[rank][buffer[1]] : NULL);
     }
     if (k.c.what != HP_COLLECTIVE_BARRIER) do_collective(&k);
@@ -210,7 +211,7 @@ static void replay_message(const program_reference *f, const made_call *made, in
     const hp_task *send = &from->task[made->task[made->from]], *recv = &to->task[made->task[made->to]];
     const number *out = f->at[replica * p->n_role + made->from][from->operand[send->operand]];
     number *in = f->at[replica * p->n_role + made->to][to->operand[recv->operand]];
-    memcpy(in, out, sizeof *in * (size_t)send->count);
+    memcpy(in, out, sizeof *in * (size_t)send->message.elems);
 }
 
 program_reference program_reference_make(hp_arena *arena, const collective_program *made, uint64_t seed) {

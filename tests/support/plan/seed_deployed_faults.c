@@ -17,10 +17,9 @@ static bool takes_rows(const victim *v, const hp_task *t) {
     return may && first_operand(v, t) >= 0;
 }
 
-static bool takes_no_rows(const victim *v, const hp_task *t) {
-    (void)v;
-    return t->op == HP_TASK_SEND || t->op == HP_TASK_RECV || t->op == HP_TASK_LOSS ||
-           t->op == HP_TASK_ALLREDUCE;
+/* Of a task that takes rows. */
+static hp_rows *rows_at(hp_task *t) {
+    return t->op == HP_TASK_FWD ? &t->forward.rows : &t->rows;
 }
 
 static bool of_two_samples(const victim *v, const hp_task *t) {
@@ -31,7 +30,7 @@ static bool of_two_samples(const victim *v, const hp_task *t) {
 
 static bool of_some_rows(const victim *v, const hp_task *t) {
     if (!takes_rows(v, t)) return false;
-    const hp_box rows = hp_task_rows(t, &first_buffer(v, t)->box);
+    const hp_box rows = hp_task_box(t, &first_buffer(v, t)->box);
     return hp_box_len(&rows, HP_AXIS_H) > 1 && hp_box_len(&rows, HP_AXIS_N) == 1;
 }
 
@@ -81,23 +80,16 @@ static bool rows_beyond(victim *v) {
     if (!t) return false;
     const hp_box *b = &first_buffer(v, t)->box;
     const int past = roll(&v->d, 1, 9), kind = roll(&v->d, 0, 2);
-    t->row_lo = kind == 0 ? b->hi[HP_AXIS_H] : b->lo[HP_AXIS_H];
-    t->row_hi = b->hi[HP_AXIS_H] + past;
-    if (kind == 2) t->row_lo = t->row_hi + past;
+    const int hi = b->hi[HP_AXIS_H] + past;
+    *rows_at(t) = (hp_rows){kind == 0 ? b->hi[HP_AXIS_H] : kind == 1 ? b->lo[HP_AXIS_H] : hi + past, hi};
     return true;
-}
-
-static bool rows_of_others(victim *v) {
-    hp_task *t = pick_task(v, takes_no_rows);
-    if (t) t->row_hi = roll(&v->d, 1, 3);
-    return t != NULL;
 }
 
 static bool rows_of_samples(victim *v) {
     hp_task *t = pick_task(v, of_two_samples);
     if (!t) return false;
-    t->row_lo = first_buffer(v, t)->box.lo[HP_AXIS_H];
-    t->row_hi = t->row_lo + 1;
+    const int lo = first_buffer(v, t)->box.lo[HP_AXIS_H];
+    *rows_at(t) = (hp_rows){lo, lo + 1};
     return true;
 }
 
@@ -105,10 +97,10 @@ static bool rows_of_samples(victim *v) {
 static bool rows_missing(victim *v) {
     hp_task *t = pick_task(v, of_some_rows);
     if (!t || !reads_all(v->g)) return false;
-    const hp_box rows = hp_task_rows(t, &first_buffer(v, t)->box);
-    t->row_lo = rows.lo[HP_AXIS_H] + 1;
-    t->row_hi = rows.hi[HP_AXIS_H];
-    return t->op != HP_TASK_COPY || v->r->buffer[v->r->operand[t->operand + 1]].box.lo[HP_AXIS_H] < t->row_lo;
+    const hp_box rows = hp_task_box(t, &first_buffer(v, t)->box);
+    *rows_at(t) = (hp_rows){rows.lo[HP_AXIS_H] + 1, rows.hi[HP_AXIS_H]};
+    return t->op != HP_TASK_COPY ||
+           v->r->buffer[v->r->operand[t->operand + 1]].box.lo[HP_AXIS_H] < rows_at(t)->lo;
 }
 
 /* --- stores, channels --- */
@@ -320,7 +312,6 @@ const struct fault deployed_faults[DEPLOYED_FAULTS] = {
     {"little scratch", little_scratch},
     {"later dependency", later_dependency},
     {"rows beyond the box", rows_beyond},
-    {"rows of a task without", rows_of_others},
     {"rows of samples", rows_of_samples},
     {"rows missing", rows_missing},
     {"other store", other_store},

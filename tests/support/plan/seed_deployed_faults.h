@@ -4,7 +4,7 @@
 
 #include "tests/support/plan/seed_faults.h"
 
-enum { DEPLOYED_FAULTS = 41 };
+enum { DEPLOYED_FAULTS = 40 };
 
 extern const struct fault deployed_faults[DEPLOYED_FAULTS];
 

@@ -112,9 +112,9 @@ bool exchanged_tags(victim *v) {
     hp_task *a = pick_task(v, is_transfer);
     for (hp_task *b = v->r->task; a && b < v->r->task + v->r->n_task; b++)
         if (b != a && b->queue == a->queue) {
-            const int32_t tag = a->tag;
-            a->tag = b->tag;
-            b->tag = tag;
+            const int32_t position = a->message.position;
+            a->message.position = b->message.position;
+            b->message.position = position;
             return true;
         }
     return false;
@@ -126,7 +126,7 @@ bool missing_transfer(victim *v) {
 
 bool wrong_count(victim *v) {
     hp_task *t = pick_task(v, is_transfer);
-    if (t) t->count -= 1 + roll(&v->d, 0, 3);
+    if (t) t->message.elems -= 1 + roll(&v->d, 0, 3);
     return t != NULL;
 }
 
@@ -190,7 +190,7 @@ bool swapped_messages(victim *v) {
     hp_task *a = pick_task(v, is_send);
     for (hp_task *b = v->r->task; a && b < v->r->task + v->r->n_task; b++) {
         int32_t *x = &v->r->operand[a->operand], *y = &v->r->operand[b->operand];
-        if (b == a || b->op != HP_TASK_SEND || b->count != a->count || *x == *y) continue;
+        if (b == a || b->op != HP_TASK_SEND || b->message.elems != a->message.elems || *x == *y) continue;
         const int32_t id = *x;
         *x = *y;
         *y = id;
@@ -315,8 +315,8 @@ static bool each_sum(victim *v, int32_t call, hp_task_op op, hp_algorithm algori
     for (int r = 0; r < v->p->n_role; r++)
         for (int i = 0; i < v->p->role[r].n_task; i++) {
             hp_task *t = &v->p->role[r].task[i];
-            if (t->op != HP_TASK_ALLREDUCE || t->call) continue;
-            t->call = call;
+            if (t->op != HP_TASK_ALLREDUCE || t->collective.call) continue;
+            t->collective.call = call;
             t->op = (uint8_t)op;
             if (algorithm) t->algorithm = (uint8_t)algorithm;
             any = true;
@@ -343,7 +343,7 @@ static bool wrong_classes(victim *v) {
     if (!t) return false;
     const hp_box *x = &v->r->buffer[v->r->operand[t->operand + 1]].box;
     const int64_t block = hp_box_elems(x) / hp_box_len(x, HP_AXIS_C) * HP_MAXSUMS;
-    t->offset = t->offset ? t->offset - block : block;
+    t->maxsum.first = t->maxsum.first ? t->maxsum.first - block : block;
     return true;
 }
 
@@ -355,7 +355,7 @@ static bool missing_classes(victim *v) {
 
 static bool wrong_pixels(victim *v) {
     hp_task *t = pick_task(v, has_sums);
-    if (t) t->count++;
+    if (t) t->forward.pixels++;
     return t != NULL;
 }
 

@@ -37,8 +37,7 @@ static void list_tasks(hp_arena *arena, const gradient_ring *r, hp_role *role) {
                       .queue = 1,
                       .dtype = HP_F32,
                       .algorithm = (uint8_t)(r->algorithm ? r->algorithm : HP_ALGORITHM_RING),
-                      .count = r->bucket_bytes / 4,
-                      .tag = b,
+                      .collective = {.bucket = b, .elems = r->bucket_bytes / 4},
                       .n_operand = 1};
         role->dep[b] = 1 + 2 * b;
     }

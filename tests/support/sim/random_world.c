@@ -45,7 +45,7 @@ double random_seconds(void *self, const hp_program *p, const hp_graph *g, int ra
     const uint64_t *seed = self;
     const int role = rank % p->n_role;
     const hp_task *t = &p->role[role].task[task];
-    const double bytes = (double)t->count * hp_dtype_bytes((hp_dtype)t->dtype);
+    const double bytes = (double)hp_task_bytes(t);
     switch (hp_task_infos[t->op].queue) {
     case HP_QUEUE_COMPUTE:
         return 5e-5 * hp_rng_uniform(*seed, (uint64_t)role, (uint64_t)task);

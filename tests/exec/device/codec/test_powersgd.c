@@ -46,7 +46,7 @@ static void set_up(fixture *f, int rank, hp_dtype dtype) {
         f->place[i] = (hp_param_place){.here = HP_HERE, .offset = 100 + at[i], .count = f->param[i].count};
     f->graph = (hp_graph){.n_param = 3, .param = f->param};
     f->role = (hp_role){.place = f->place};
-    f->task = (hp_task){.offset = 100, .count = RANGE};
+    f->task = (hp_task){.op = HP_TASK_PROJECT, .code = {.first = 100, .values = RANGE}};
     f->rank = rank;
     f->dtype = dtype;
 }
