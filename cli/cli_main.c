@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "base/version.h"
+#include "plan/strategy/strategy_axis.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -122,7 +123,8 @@ static void print_planned(const char *kind, const char *title) {
 static int print_help(void) {
     printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
     for (int i = 0; i < N_COMMAND; i++) printf("  %-11s %s\n", commands[i].name, commands[i].summary);
-    printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command.\n"
+    printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command,\n"
+           "'hplan help strategies' the keys of --strategy.\n"
            "Results go to stdout, messages to stderr; --json prints one JSON object.\n\n"
            "Planned, not in this version (exit code 69):\n");
     print_planned("command", "commands");
@@ -138,8 +140,36 @@ static int print_help(void) {
     return finish(HP_OK);
 }
 
+/* In indented lines of 79 columns. */
+static void print_wrapped(const char *text) {
+    enum { WIDTH = 79, INDENT = 5 };
+    int column = 0;
+    while (*text) {
+        const int word = (int)strcspn(text, " ");
+        if (column + 1 + word > WIDTH) {
+            putchar('\n');
+            column = 0;
+        }
+        if (!column) column = printf("%*s", INDENT, "");
+        column += printf(" %.*s", word, text);
+        text += word + strspn(text + word, " ");
+    }
+    putchar('\n');
+}
+
+static int print_keys(void) {
+    printf("A strategy is a list of keys, as in dp=2,stages=2,micro=4. An example of each key, what\n"
+           "holds where it is left out, and what it means:\n\n");
+    for (int i = 0; i < HP_STRATEGY_AXES; i++) {
+        printf("  %s (else %s)\n", hp_strategy_axes[i]->example, hp_strategy_axes[i]->usual);
+        print_wrapped(hp_strategy_axes[i]->means);
+    }
+    return finish(HP_OK);
+}
+
 static int help(int argc, char **argv) {
     if (argc < 3) return print_help();
+    if (strcmp(argv[2], "strategies") == 0) return print_keys();
     char option[] = "--help";
     char *args[] = {argv[0], option, NULL};
     return call(argv[2], 2, args);

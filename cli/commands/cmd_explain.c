@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "networks/graph/deploy.h"
 #include "plan/program/print.h"
+#include "plan/strategy/axes/axis_compress.h"
 #include "plan/program/traffic.h"
 #include "sim/codec_gain.h"
 #include "sim/search/conditions.h"

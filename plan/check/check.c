@@ -4,7 +4,7 @@
  * Parameters, boxes, data, messages, the wait-for graph and memory each have a file. Ranks in messages are
  * those of the first replica: the others run the same lists. */
 #include "networks/graph/optimizer.h"
-#include "plan/strategy/zero.h"
+#include "plan/strategy/axes/axis_zero.h"
 #include "plan/check/check_inside.h"
 #include "plan/program/print.h"
 

@@ -4,7 +4,7 @@
 #include "plan/check/check_inside.h"
 
 void hp_pack_rows(const hp_check_at *at, const hp_layer *l, hp_box *out) {
-    if (at->g->deployed) return; /* has all weights: see legal_layout.c */
+    if (at->g->deployed) return; /* has all weights: see plan/strategy/axes/axis_cp.c */
     const hp_param_place *place = &at->p->role[at->role].place[l->param[0]];
     const hp_extent here = hp_param_channels(at->g, l, (hp_elements){place->first, place->count});
     out->lo[HP_AXIS_C] = here.lo;

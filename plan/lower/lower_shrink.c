@@ -2,6 +2,7 @@
 #include "plan/lower/lower.h"
 #include "plan/codec/codecs.h"
 #include "plan/program/traffic.h"
+#include "plan/strategy/axes/axis_compress.h"
 #include "plan/strategy/legal.h"
 
 /* zfp is asked for and not used. */

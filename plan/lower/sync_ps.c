@@ -4,7 +4,7 @@
  *
  * Every server has a communicator of its own, so that several serve at the same time. */
 #include "plan/lower/lower_inside.h"
-#include "plan/strategy/sync.h"
+#include "plan/strategy/axes/axis_sync.h"
 
 int lower_server(const hp_role_builder *c, int bucket) {
     const hp_bucket *b = c->r->bucket;

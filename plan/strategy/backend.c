@@ -1,6 +1,5 @@
 /* backend.c - what carries which messages. */
 #include "plan/strategy/strategy.h"
-#include "plan/strategy/legal.h"
 #include "networks/graph/precision.h"
 
 #include <stdio.h>
@@ -163,32 +162,6 @@ hp_backend hp_comm_backend(int32_t choice, hp_traffic traffic, const hp_device_i
     return b == HP_BACKEND_OWN && !hp_traffic_collective(traffic) ? HP_BACKEND_MPI : b;
 }
 
-/* --- legality --- */
-
-bool hp_legal_comm(const hp_legal_case *c, hp_reject *why) {
-    for (int i = 0; i < HP_TRAFFICS; i++) {
-        if (c->s->clients == 1 || c->s->comm[i] == HP_COMM_AUTO ||
-            !wants_device_of_its_own[backend_of(c->s->comm[i])])
-            continue;
-        hp_refuse(why, HP_REJECT_COMM, "comm=%s:nccl: NCCL wants a device for each rank, clients=%d",
-                  hp_traffic_names[i], c->s->clients);
-        return hp_fix(why, "comm=mpi");
-    }
-    return true;
-}
-
-static bool comm_allowed(const hp_strategy *s, const hp_device_info *device, hp_reject *why) {
-    for (int i = 0; i < HP_TRAFFICS; i++) {
-        const hp_backend b = hp_comm_backend(s->comm[i], (hp_traffic)i, device, s->clients);
-        if (hp_device_has_backend(device, b)) continue;
-        hp_refuse(why, HP_REJECT_COMM, "comm=%s:%s: device %.20s has no %s", hp_traffic_names[i],
-                  hp_backend_names[b], device->name, hp_backend_names[b]);
-        return hp_fix(why, "comm=auto");
-    }
-    return true;
-}
-
-bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool infer, hp_reject *why) {
-    return comm_allowed(s, device, why) && hp_compress_allowed(s, device, why) &&
-           hp_prec_allowed(s->prec, infer, device, why);
+bool hp_comm_wants_devices(int32_t choice) {
+    return choice != HP_COMM_AUTO && wants_device_of_its_own[backend_of(choice)];
 }

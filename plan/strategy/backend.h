@@ -55,4 +55,7 @@ void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);
  * share. Messages by `own` are MPI's. */
 hp_backend hp_comm_backend(int32_t choice, hp_traffic traffic, const hp_device_info *device, int clients);
 
+/* Does it name a back end that wants a device for each rank? */
+bool hp_comm_wants_devices(int32_t choice);
+
 #endif

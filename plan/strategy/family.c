@@ -1,9 +1,7 @@
 /* family.c - from a strategy to the kind of parallelism that marks it. */
-#include "plan/strategy/family.h"
+#include "plan/strategy/strategy_axis.h"
 
 #include <strings.h>
-
-#include "plan/strategy/layout.h"
 
 static const char *const names[HP_FAMILIES] = {[HP_FAMILY_DATA] = "data",
                                                [HP_FAMILY_LAYER] = "layer",
@@ -47,22 +45,10 @@ bool hp_strategy_is_plain(const hp_strategy *s) {
 }
 
 const char *hp_strategy_called(const char *word) {
-    static const char *const others[][2] = {{"ddp", "dp=N"},
-                                            {"data", "dp=N"},
-                                            {"fsdp", "dp=N,zero=3"},
-                                            {"zero1", "dp=N,zero=1"},
-                                            {"zero2", "dp=N,zero=2"},
-                                            {"zero3", "dp=N,zero=3"},
-                                            {"pp", "stages=N"},
-                                            {"pipeline", "stages=N"},
-                                            {"gpipe", "stages=N,micro=M,sched=gpipe"},
-                                            {"1f1b", "stages=N,micro=M,sched=1f1b"},
-                                            {"spatial", "sp=2x2"},
-                                            {"tensor", "tp=N"},
-                                            {"fp16", "prec=fp16"},
-                                            {"bf16", "prec=bf16"},
-                                            {"int8", "prec=int8"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcasecmp(word, others[i][0]) == 0) return others[i][1];
+    for (int i = 0; i < HP_STRATEGY_AXES; i++) {
+        const hp_axis_alias *alias = hp_strategy_axes[i]->alias;
+        for (int k = 0; k < HP_AXIS_ALIASES && alias[k].word; k++)
+            if (strcasecmp(word, alias[k].word) == 0) return alias[k].text;
+    }
     return "";
 }

@@ -8,15 +8,10 @@
 #ifndef HP_SEQUENCE_H
 #define HP_SEQUENCE_H
 
-#include "plan/strategy/legal.h"
+#include "plan/strategy/strategy.h"
 
-/* "4", "4:ring", "4:a2a"; without a word it is a ring. */
-hp_status hp_seq_parse(const char *value, hp_strategy *s, hp_error *err);
-/* The other way; `out` holds HP_STRATEGY_TEXT bytes. */
-void hp_seq_text(const hp_strategy *s, char *out);
-
-/* E-TP, E-SEQ: is there something to split so, by nothing else? */
-bool hp_legal_sequence(const hp_legal_case *c, hp_reject *why);
+/* The fewest heads of any attention; 0: there is none. */
+int hp_fewest_heads(const hp_graph *g);
 
 /* The network as ranks that add up `tp` summands run it: what a row layer makes has as many blocks of channels, one of each rank's
  * (networks/graph/summands.h). g itself where it is just that. Lives in `arena`. */

@@ -2,8 +2,8 @@
 #ifndef HP_STRATEGY_H
 #define HP_STRATEGY_H
 
+#include "plan/codec/codec.h"
 #include "plan/strategy/backend.h"
-#include "plan/strategy/compress.h"
 #include "plan/strategy/reject.h"
 #include "base/status.h"
 #include "networks/graph/graph.h"
@@ -18,12 +18,9 @@ enum { HP_MAX_DEGREE = 65536, HP_MAX_PASSES = 4096 /* of a step: a task for each
 enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 4800 };
 
 typedef enum hp_sched {
-    HP_SCHED_LP,
-    HP_SCHED_GPIPE,
-    HP_SCHED_1F1B,
-    HP_SCHED_INTERLEAVED,
-    HP_SCHED_ZB,  /* zero-bubble: weight gradients apart from data gradients (Qi et al. 2023, ZB-H1) */
-    HP_SCHED_GEMS /* bidirectional: passes alternate between two mirrored replicas (Jain et al. 2020) */
+#define SCHED(ID, id) HP_SCHED_##ID,
+#include "plan/strategy/sched.def"
+    HP_SCHEDS
 } hp_sched;
 typedef enum hp_recompute {
     HP_RECOMPUTE_NONE,
@@ -68,10 +65,10 @@ typedef struct hp_strategy {
     int32_t recompute;         /* hp_recompute */
     int32_t prec;              /* hp_prec (networks/graph/deploy.h) */
     int32_t comm[HP_TRAFFICS]; /* hp_comm_choice, or HP_COMM_AUTO */
-    int32_t sync;              /* hp_sync: see plan/strategy/sync.h */
+    int32_t sync;              /* hp_sync: see plan/strategy/axes/axis_sync.h */
     int32_t servers;           /* sync=ps: members that serve, the first ones; 0: all */
     int32_t local;             /* sync=local: steps from one average to the next; else 0 */
-    int32_t zero;              /* ZeRO's stage: see plan/strategy/zero.h */
+    int32_t zero;              /* ZeRO's stage: see plan/strategy/axes/axis_zero.h */
     int32_t prefetch, keep;    /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
     int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
     int32_t strips;                /* of the image, one after another through the first layers; 1: whole */

@@ -3,7 +3,7 @@
 #include "sim/search/fix.h"
 
 #include "plan/strategy/layout.h"
-#include "plan/strategy/zero.h"
+#include "plan/strategy/axes/axis_zero.h"
 
 typedef struct lister {
     hp_eval *eval;

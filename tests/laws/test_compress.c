@@ -2,6 +2,7 @@
  * the codec: bit for bit what a communicator computes that rounds plain messages in transit. */
 #include "exec/device/codec/code.h"
 #include "plan/codec/codecs.h"
+#include "plan/strategy/axes/axis_compress.h"
 #include "tests/support/exec/law_run.h"
 
 #include <pthread.h>

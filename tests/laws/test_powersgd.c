@@ -1,5 +1,6 @@
 /* test_powersgd.c - a step with gradients as products of thin matrices: for matrices, the projection of the
  * plain step onto them; for everything else, the plain step. */
+#include "plan/strategy/axes/axis_compress.h"
 #include "tests/support/exec/law_run.h"
 
 static hp_comm *own_comm(hp_comm *inner, const hp_memory *memory) {

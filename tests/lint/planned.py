@@ -56,6 +56,9 @@ def existing(tree, program):
            "exit_code": {value for value, name in exit_codes(tree).items() if used(tree, name) or value == "0"}}
     networks = re.search(r"known are (.*)", program.run(["simulate", "--net", "?"])[1])
     plots = re.search(r"there are (.*)", program.run(["plot", "?", "x.db"])[1])
+    keys = re.findall(r"^  (\w+)=", program.run(["help", "strategies"])[1], re.M)
+    if keys:
+        has["key"] = set(keys)
     if networks:
         has["network"] = {re.split(r"[:N]", re.sub(r"\(.*?\)", "", n).strip())[0]
                           for n in re.sub(r"\([^)]*\)|:[A-Z](,[A-Z])*", "", networks.group(1)).split(",")}

@@ -5,7 +5,7 @@
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/seed_faults.h"
 #include "plan/lower/lower.h"
-#include "plan/strategy/sync.h"
+#include "plan/strategy/axes/axis_sync.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,7 @@
-/* zero.c - see zero.h. */
-#include "plan/strategy/zero.h"
+/* axis_zero.c - see axis_zero.h. Its rules about `sched`, `gems` and `strips` are said here. */
+#include "plan/strategy/axes/axis_zero.h"
+
+#include "plan/strategy/axis_kinds.h"
 
 #include "base/units.h"
 
@@ -19,7 +21,8 @@ static hp_status parse_option(const char *word, hp_strategy *s, hp_error *err) {
     return HP_OK;
 }
 
-hp_status hp_zero_parse(const char *value, hp_strategy *s, hp_error *err) {
+static hp_status parse_zero(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err) {
+    (void)a;
     char copy[TEXT], *rest = NULL;
     int64_t stage = 0;
     if (snprintf(copy, sizeof copy, "%s", value) >= (int)sizeof copy || !copy[0] || copy[0] == ':')
@@ -39,14 +42,20 @@ hp_status hp_zero_parse(const char *value, hp_strategy *s, hp_error *err) {
     return HP_OK;
 }
 
-void hp_zero_text(const hp_strategy *s, char *out) {
+static void print_zero(const hp_axis *a, const hp_strategy *s, char *out) {
+    (void)a;
     int n = sprintf(out, "%d", s->zero);
     if (s->zero == HP_ZERO_STAGES && s->prefetch != HP_ZERO_PREFETCH)
         n += sprintf(out + n, ":%d", s->prefetch);
     if (s->zero == HP_ZERO_STAGES && s->keep) sprintf(out + n, ":keep");
 }
 
-bool hp_legal_zero(const hp_legal_case *c, hp_reject *why) {
+static void reset(const hp_axis *a, hp_strategy *s) {
+    (void)a;
+    s->prefetch = HP_ZERO_PREFETCH;
+}
+
+static bool legal_zero(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     if (!s->zero) return true;
     if (c->g->deployed) {
@@ -73,3 +82,21 @@ bool hp_legal_zero(const hp_legal_case *c, hp_reject *why) {
     hp_refuse(why, HP_REJECT_ZERO, "zero=3 would gather the parameters for each of %d strips", s->strips);
     return hp_fix(why, "zero=0");
 }
+
+const hp_axis hp_axis_zero = {
+    .name = "zero",
+    .example = "zero=1",
+    .usual = "0",
+    .means = "ZeRO: ranks that hold the same parameters keep a part each of 1 the optimiser's state, 2 "
+             "gradients too, 3 parameters too (PyTorch: FSDP); 3:2:keep gathers 2 buckets ahead and keeps "
+             "them for the step",
+    .alias = {{"fsdp", "dp=N,zero=3"},
+              {"zero1", "dp=N,zero=1"},
+              {"zero2", "dp=N,zero=2"},
+              {"zero3", "dp=N,zero=3"}},
+    .at = offsetof(hp_strategy, zero),
+    .parse = parse_zero,
+    .print = print_zero,
+    .omits = hp_field_is_zero,
+    .reset = reset,
+    .legal = legal_zero};

@@ -1,8 +1,7 @@
-/* place.c - reads and writes `place`: a name, or the seat of each place. */
-#include "plan/strategy/place.h"
+/* axis_place.c - `place`: which rank sits where (machines/placement.h), by a name or by the seat of each place. */
+#include "plan/strategy/axis_kinds.h"
 
 #include "base/units.h"
-#include "plan/strategy/layout.h"
 
 #include <string.h>
 
@@ -33,7 +32,8 @@ static hp_status read_seats(const char *value, hp_strategy *s, hp_error *err) {
     return HP_OK;
 }
 
-hp_status hp_place_parse(const char *value, hp_strategy *s, hp_error *err) {
+static hp_status parse_place(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err) {
+    (void)a;
     s->n_seat = 0;
     s->place = HP_PLACE_LIST;
     if (strchr(value, ':')) return read_seats(value, s, err);
@@ -49,7 +49,8 @@ hp_status hp_place_parse(const char *value, hp_strategy *s, hp_error *err) {
         value);
 }
 
-void hp_place_text(const hp_strategy *s, char *out) {
+static void print_place(const hp_axis *a, const hp_strategy *s, char *out) {
+    (void)a;
     if (s->place != HP_PLACE_LIST) {
         strcpy(out, names[s->place]);
         return;
@@ -59,10 +60,43 @@ void hp_place_text(const hp_strategy *s, char *out) {
         snprintf(out + strlen(out), HP_STRATEGY_TEXT - strlen(out), "%s%d", i ? ":" : "", s->seat[i]);
 }
 
-bool hp_place_is_plain(const hp_strategy *s) {
+/* Has every place its own seat? */
+static bool is_plain(const hp_strategy *s) {
     const bool fits =
         s->n_seat == hp_strategy_roles(s) || s->n_seat == hp_strategy_devices(s); /* else it is refused */
     bool plain = s->place == HP_PLACE_BLOCK || (s->place == HP_PLACE_LIST && fits);
     for (int k = 0; k < s->n_seat; k++) plain = plain && s->seat[k] == k;
     return plain;
 }
+
+static void settle(hp_strategy *s) {
+    if (is_plain(s)) s->place = HP_PLACE_BLOCK;
+}
+
+/* Several processes of a device are told apart on their node by order alone (exec/cuda/runtime/cuda.c). */
+static bool legal_place(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    const int roles = hp_strategy_roles(s), places = hp_strategy_devices(s);
+    if (s->place != HP_PLACE_BLOCK && s->clients > 1 && roles > 1) {
+        hp_refuse(why, HP_REJECT_PLACE,
+                  "place wants one rank on a device, or replicas of one rank: clients=%d with %d ranks each",
+                  s->clients, roles);
+        return hp_fix(why, "place=block");
+    }
+    if (s->place != HP_PLACE_LIST || s->n_seat == roles || s->n_seat == places) return true;
+    hp_refuse(why, HP_REJECT_PLACE, "place has %d entries, a replica has %d rank%s and all of them %d",
+              s->n_seat, roles, roles == 1 ? "" : "s", places);
+    return hp_fix(why, "place=block");
+}
+
+const hp_axis hp_axis_place = {.name = "place",
+                               .example = "place=cyclic",
+                               .usual = "block",
+                               .means =
+                                   "which rank sits where: block, cyclic, tile, or a list of seats, 0:2:1:3",
+                               .at = offsetof(hp_strategy, place),
+                               .parse = parse_place,
+                               .print = print_place,
+                               .omits = hp_field_is_zero,
+                               .settle = settle,
+                               .legal = legal_place};

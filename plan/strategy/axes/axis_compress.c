@@ -1,8 +1,9 @@
-/* compress.c - compressed messages: their text, and where they are possible. */
-#include "plan/strategy/compress.h"
+/* axis_compress.c - compressed messages: their text, and where they are possible. That `zero` and `sync` leave gradients
+ * as they are is said here. */
+#include "plan/strategy/axes/axis_compress.h"
 
 #include "networks/graph/precision.h"
-#include "plan/strategy/legal.h"
+#include "plan/strategy/strategy_axis.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ static hp_status parse_one(char *item, int32_t codec[HP_TRAFFICS], hp_error *err
     }
     return hp_fail(err, HP_EUSAGE,
                    "strategy: compress: '%.40s' is not allreduce, halo or stage with a codec, for example "
-                   "compress=allreduce:bf16+halo:int8",
+                   "compress=halo:int8+allreduce:bf16",
                    item);
 }
 
@@ -59,10 +60,25 @@ void hp_compress_text(const int32_t codec[HP_TRAFFICS], char *out, size_t n) {
     }
 }
 
+static hp_status parse_compress(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err) {
+    (void)a;
+    return hp_compress_parse(value, s->compress, err);
+}
+
+static void print_compress(const hp_axis *a, const hp_strategy *s, char *value) {
+    (void)a;
+    hp_compress_text(s->compress, value, HP_STRATEGY_TEXT);
+}
+
+static bool is_none(const hp_axis *a, const hp_strategy *s) {
+    (void)a;
+    return hp_compress_is_none(s->compress);
+}
+
 /* --- legality --- */
 
 /* Codecs read float32: what a graph stores in fewer bits has no more to give. */
-bool hp_legal_compress(const hp_legal_case *c, hp_reject *why) {
+static bool legal_compress(const hp_legal_case *c, hp_reject *why) {
     if (hp_compress_is_none(c->s->compress)) return true;
     if (c->g->deployed) {
         hp_refuse(why, HP_REJECT_COMPRESS, "%.60s is folded for inference; what is trained can be compressed",
@@ -87,9 +103,9 @@ bool hp_legal_compress(const hp_legal_case *c, hp_reject *why) {
 }
 
 /* They run on the host's cores and read its memory. */
-bool hp_compress_allowed(const hp_strategy *s, const hp_device_info *device, hp_reject *why) {
+static bool on_device(const hp_strategy *s, const hp_device_info *device, hp_reject *why) {
     char word[HP_CODEC_TEXT];
-    if (!device || !hp_device_on_gpu(device)) return true;
+    if (!hp_device_on_gpu(device)) return true;
     for (int t = 0; t < HP_TRAFFICS; t++) {
         if (!s->compress[t]) continue;
         hp_refuse(why, HP_REJECT_COMPRESS, "compress=%s:%s: device %.20s has no such codec",
@@ -98,3 +114,15 @@ bool hp_compress_allowed(const hp_strategy *s, const hp_device_info *device, hp_
     }
     return true;
 }
+
+const hp_axis hp_axis_compress = {
+    .name = "compress",
+    .example = "compress=halo:int8+allreduce:bf16",
+    .usual = "none",
+    .means = "codecs of gradient sums (allreduce), of messages within a stage (halo) and from stage "
+             "to stage (stage)",
+    .parse = parse_compress,
+    .print = print_compress,
+    .omits = is_none,
+    .legal = legal_compress,
+    .on_device = on_device};

@@ -1,5 +1,7 @@
-/* sync.c - see sync.h. */
-#include "plan/strategy/sync.h"
+/* axis_sync.c - see axis_sync.h. That `zero` goes with allreduce alone is said here. */
+#include "plan/strategy/axes/axis_sync.h"
+
+#include "plan/strategy/axis_kinds.h"
 
 #include "base/units.h"
 #include "networks/graph/optimizer.h"
@@ -26,7 +28,8 @@ static hp_status parse_local(const char *steps, hp_strategy *s, hp_error *err) {
     return HP_OK;
 }
 
-hp_status hp_sync_parse(const char *value, hp_strategy *s, hp_error *err) {
+static hp_status parse_sync(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err) {
+    (void)a;
     const size_t word = strcspn(value, ":");
     s->sync = HP_SYNC_ALLREDUCE;
     s->servers = s->local = 0;
@@ -39,7 +42,8 @@ hp_status hp_sync_parse(const char *value, hp_strategy *s, hp_error *err) {
                    value);
 }
 
-void hp_sync_text(const hp_strategy *s, char *out) {
+static void print_sync(const hp_axis *a, const hp_strategy *s, char *out) {
+    (void)a;
     if (s->sync == HP_SYNC_LOCAL)
         sprintf(out, "local:%d", s->local);
     else if (s->sync != HP_SYNC_PS)
@@ -50,7 +54,7 @@ void hp_sync_text(const hp_strategy *s, char *out) {
         strcpy(out, "ps");
 }
 
-bool hp_legal_sync(const hp_legal_case *c, hp_reject *why) {
+static bool legal_sync(const hp_legal_case *c, hp_reject *why) {
     if (c->s->sync == HP_SYNC_ALLREDUCE) return true;
     if (c->g->deployed) {
         hp_refuse(why, HP_REJECT_SYNC, "a deployed network has no gradients to synchronise, sync=%s",
@@ -84,3 +88,15 @@ int hp_sync_server(const hp_strategy *s, int size, int k) {
     const int servers = s->servers && s->servers < size ? s->servers : size;
     return s->sync == HP_SYNC_PS ? k % servers : -1;
 }
+
+const hp_axis hp_axis_sync = {
+    .name = "sync",
+    .example = "sync=ps",
+    .usual = "allreduce",
+    .means = "how replicas come to the same update: ps parameter servers, local:8 own updates, averaged "
+             "every 8 steps",
+    .at = offsetof(hp_strategy, sync),
+    .parse = parse_sync,
+    .print = print_sync,
+    .omits = hp_field_is_zero,
+    .legal = legal_sync};

@@ -1,0 +1,8 @@
+/* axis_bp.c - `bp`: independent branches of the network on ranks of their own. */
+#include "plan/strategy/axis_kinds.h"
+
+const hp_axis hp_axis_bp = {.name = "bp",
+                            .example = "bp=2",
+                            .usual = "1",
+                            .means = "independent branches of the network on ranks of their own",
+                            HP_DEGREE(bp)};

@@ -1,0 +1,85 @@
+/* axis_seq.c - `seq`: ranks that share the tokens, and how (plan/strategy/sequence.h). What `tp` leaves to it is said here. */
+#include "plan/strategy/axis_kinds.h"
+
+#include "base/units.h"
+#include "plan/strategy/sequence.h"
+
+#include <string.h>
+
+static const char *const ways[] = {[HP_SEQ_RING] = "ring", [HP_SEQ_A2A] = "a2a"};
+enum { N_WAYS = sizeof ways / sizeof ways[0], TEXT = 32 };
+
+static hp_status parse_way(const char *word, hp_strategy *s, hp_error *err) {
+    for (s->seq_by = 0; s->seq_by < N_WAYS; s->seq_by++)
+        if (strcmp(ways[s->seq_by], word) == 0) return HP_OK;
+    s->seq_by = HP_SEQ_RING;
+    return hp_fail(err, HP_EUSAGE, "strategy: seq=%d:%.20s is unknown; choose one of ring, a2a", s->seq,
+                   word);
+}
+
+static hp_status parse_seq(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err) {
+    (void)a;
+    char copy[TEXT], *rest = copy;
+    int64_t degree = 0;
+    if (snprintf(copy, sizeof copy, "%s", value) >= (int)sizeof copy)
+        return hp_fail(err, HP_EUSAGE, "strategy: seq=%.40s is too long; for example seq=4:ring", value);
+    HP_TRY(hp_parse_int(strsep(&rest, ":"), "strategy: seq", 1, HP_MAX_DEGREE, &degree, err));
+    s->seq = (int32_t)degree;
+    s->seq_by = HP_SEQ_RING;
+    return rest ? parse_way(rest, s, err) : HP_OK;
+}
+
+static void print_seq(const hp_axis *a, const hp_strategy *s, char *out) {
+    (void)a;
+    snprintf(out, HP_STRATEGY_TEXT, s->seq > 1 ? "%d:%s" : "%d", s->seq, ways[s->seq_by]);
+}
+
+/* Ranks that share the tokens of a stage hold the same parameters, so none may have a bias for some heads alone. */
+static bool has_bias(const hp_graph *g) {
+    for (int l = 0; l < g->n_layer; l++)
+        if (g->layer[l].op == HP_ATTENTION && g->layer[l].n_param > 0) return true;
+    return false;
+}
+
+static bool legal_seq(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    const int heads = hp_fewest_heads(c->g);
+    if (s->seq == 1) return true;
+    if (heads == 0) {
+        hp_refuse(why, HP_REJECT_SEQ, "%.60s has no attention, seq=%d; tiles (sp) split rows", c->g->net,
+                  s->seq);
+        return hp_fix(why, "seq=1");
+    }
+    if (c->g->deployed) {
+        hp_refuse(why, HP_REJECT_SEQ, "inference splits tokens by tiles (sp), seq=%d", s->seq);
+        return hp_fix(why, "seq=1");
+    }
+    if (s->cp > 1 || s->bp > 1) {
+        hp_refuse(why, HP_REJECT_SEQ, "seq=%d with cp=%d, bp=%d", s->seq, s->cp, s->bp);
+        return hp_fix(why, "cp=1,bp=1");
+    }
+    if (s->seq_by != (int32_t)HP_SEQ_A2A) return true;
+    if (has_bias(c->g)) {
+        hp_refuse(why, HP_REJECT_SEQ,
+                  "attention of %.60s has a bias for each head, which all ranks of seq=%d:a2a would need",
+                  c->g->net, s->seq);
+        return hp_fix(why, "seq=%d:ring", s->seq);
+    }
+    if (s->seq * s->tp <= heads) return true;
+    hp_refuse(why, HP_REJECT_SEQ, "an attention of %.60s has %d heads, seq=%d:a2a times tp=%d shares them",
+              c->g->net, heads, s->seq, s->tp);
+    return heads / s->tp > 1 ? hp_fix(why, "seq=%d:a2a", heads / s->tp) : hp_fix(why, "seq=%d:ring", s->seq);
+}
+
+const hp_axis hp_axis_seq = {
+    .name = "seq",
+    .example = "seq=4:ring",
+    .usual = "1",
+    .means = "ranks that share the tokens: each attends with its own to those of all, or with its heads to "
+             "all (seq=4:a2a)",
+    .at = offsetof(hp_strategy, seq),
+    .parse = parse_seq,
+    .print = print_seq,
+    .omits = hp_degree_is_one,
+    .reset = hp_degree_reset,
+    .legal = legal_seq};

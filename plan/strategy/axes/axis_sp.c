@@ -1,0 +1,81 @@
+/* axis_sp.c - `sp`: a grid of tiles for each of the leading stages. More tiles than rows or columns are legal, such tiles
+ * are empty; so is any grid after any other. */
+#include "plan/strategy/strategy_axis.h"
+
+#include "base/units.h"
+
+#include <string.h>
+
+static const char NO_TILES[] = "none"; /* not spatial */
+
+/* "ROWSxCOLS" */
+static hp_status parse_grid(char *text, int32_t *rows, int32_t *cols, hp_error *err) {
+    char *x = strchr(text, 'x');
+    if (!x)
+        return hp_fail(err, HP_EUSAGE,
+                       "strategy: sp=%.40s is not ROWSxCOLS, for example sp=2x2 or sp=4x1:2x1", text);
+    *x = 0;
+    int64_t r = 0, c = 0;
+    HP_TRY(hp_parse_int(text, "strategy: rows of sp", 1, HP_MAX_DEGREE, &r, err));
+    HP_TRY(hp_parse_int(x + 1, "strategy: columns of sp", 1, HP_MAX_DEGREE, &c, err));
+    *rows = (int32_t)r;
+    *cols = (int32_t)c;
+    return HP_OK;
+}
+
+static hp_status parse_grids(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err) {
+    (void)a;
+    char copy[HP_STRATEGY_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", value);
+    s->n_sp = 0;
+    if (strcmp(value, NO_TILES) == 0) return HP_OK;
+    for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
+        if (s->n_sp == HP_MAX_SPATIAL)
+            return hp_fail(err, HP_EUSAGE, "strategy: sp has more than %d entries", HP_MAX_SPATIAL);
+        HP_TRY(parse_grid(part, &s->sp_rows[s->n_sp], &s->sp_cols[s->n_sp], err));
+        s->n_sp++;
+    }
+    return HP_OK;
+}
+
+static void print_grids(const hp_axis *a, const hp_strategy *s, char *value) {
+    (void)a;
+    if (!s->n_sp) strcpy(value, NO_TILES);
+    for (int i = 0; i < s->n_sp; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%dx%d", i ? ":" : "",
+                 s->sp_rows[i], s->sp_cols[i]);
+}
+
+static bool has_no_tiles(const hp_axis *a, const hp_strategy *s) {
+    (void)a;
+    return s->n_sp == 0;
+}
+
+/* Trailing stages of one tile are stages without tiles. */
+static void settle(hp_strategy *s) {
+    const bool plain_tail = s->tail == HP_TAIL_OWN && s->ldp == 1;
+    while (plain_tail && s->n_sp > 0 && s->n_sp <= s->stages &&
+           (int64_t)s->sp_rows[s->n_sp - 1] * s->sp_cols[s->n_sp - 1] == 1)
+        s->n_sp--;
+}
+
+static bool legal_tiles(const hp_legal_case *c, hp_reject *why) {
+    const hp_strategy *s = c->s;
+    if (s->n_sp <= s->stages) return true;
+    hp_refuse(why, HP_REJECT_SP, "sp has %d entries, one per spatial stage, stages=%d", s->n_sp, s->stages);
+    if (hp_legal_fits_stages(c, s->n_sp)) return hp_fix(why, "stages=%d", s->n_sp);
+    return hp_fix(why, "sp=%dx%d", s->sp_rows[0], s->sp_cols[0]);
+}
+
+const hp_axis hp_axis_sp = {
+    .name = "sp",
+    .example = "sp=2x2:1x2",
+    .usual = "none",
+    .means = "tiles, rows x columns, of the leading (spatial) stages, one entry each; with stages=1 the "
+             "whole network is tiled",
+    .alias = {{"spatial", "sp=2x2"}},
+    .parse = parse_grids,
+    .print = print_grids,
+    .omits = has_no_tiles,
+    .settle = settle,
+    .legal = legal_tiles};

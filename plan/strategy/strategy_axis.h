@@ -1,0 +1,54 @@
+/* strategy_axis.h - a key of a strategy and all that the planner asks about it: one file of plan/strategy/axes/, one row of
+ * plan/strategy/axes.def.
+ *
+ * A member that is zero means that the key has nothing to say there. Functions are pure: of values of the strategy and of
+ * the facts in their arguments, never of a machine or of costs. */
+#ifndef HP_STRATEGY_AXIS_H
+#define HP_STRATEGY_AXIS_H
+
+#include "plan/strategy/family.h"
+#include "plan/strategy/legal.h"
+
+typedef struct hp_axis hp_axis;
+
+/* What others call such a strategy: "fsdp" is written "dp=N,zero=3" here. */
+typedef struct hp_axis_alias {
+    const char *word, *text;
+} hp_axis_alias;
+enum { HP_AXIS_ALIASES = 4 };
+
+struct hp_axis {
+    const char *name;
+    /* Its row of `hplan help strategies` and of docs/strategies.md: "zero=1", "0", what it means. */
+    const char *example, *usual, *means;
+    hp_axis_alias alias[HP_AXIS_ALIASES];
+
+    /* --- values --- */
+    size_t at;                /* the field of hp_strategy, an int32_t, for the kinds of axis_kinds.h */
+    const char *const *words; /* of values that are words, NULL at the end */
+    hp_status (*parse)(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err);
+    /* `value` is empty and holds HP_STRATEGY_TEXT bytes. */
+    void (*print)(const hp_axis *a, const hp_strategy *s, char *value);
+    /* Does the canonical text leave the key out: is the value the default, or what other keys imply? */
+    bool (*omits)(const hp_axis *a, const hp_strategy *s);
+    void (*reset)(const hp_axis *a, hp_strategy *s); /* its default in a strategy of zeros */
+    void (*imply)(hp_strategy *s);  /* the value in a text without the key, all others read */
+    void (*settle)(hp_strategy *s); /* one way to write it: drops what makes no difference */
+
+    /* --- rules --- */
+    bool (*legal)(const hp_legal_case *c, hp_reject *why);
+    /* Can the device (never NULL) do it? */
+    bool (*on_device)(const hp_strategy *s, const hp_device_info *device, hp_reject *why);
+};
+
+enum {
+#define AXIS(key, ...) HP_STRATEGY_AXIS_##key,
+#include "plan/strategy/axes.def"
+    HP_STRATEGY_AXES
+};
+#define AXIS(key, ...) extern const hp_axis hp_axis_##key;
+#include "plan/strategy/axes.def"
+/* In the order in which strategies are written. */
+extern const hp_axis *const hp_strategy_axes[HP_STRATEGY_AXES];
+
+#endif
