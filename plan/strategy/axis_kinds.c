@@ -13,8 +13,17 @@ static void set_field(const hp_axis *a, hp_strategy *s, int32_t value) {
     memcpy((char *)s + a->at, &value, sizeof value);
 }
 
+int32_t hp_field_value(const hp_axis *a, const hp_strategy *s) {
+    return *field(a, s);
+}
+
 bool hp_field_is_zero(const hp_axis *a, const hp_strategy *s) {
     return *field(a, s) == 0;
+}
+
+int hp_field_cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word) {
+    word[0] = *field(a, s);
+    return 1;
 }
 
 /* --- degrees --- */

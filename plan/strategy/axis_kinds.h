@@ -11,7 +11,10 @@ void hp_degree_reset(const hp_axis *a, hp_strategy *s);
 
 hp_status hp_word_parse(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err);
 void hp_word_print(const hp_axis *a, const hp_strategy *s, char *value);
+int32_t hp_field_value(const hp_axis *a, const hp_strategy *s);
 bool hp_field_is_zero(const hp_axis *a, const hp_strategy *s);
+/* The value is what a cut depends on. */
+int hp_field_cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word);
 
 /* A number from 1 on, 1 where it is not written. */
 #define HP_DEGREE(member)                                                                                    \

@@ -40,6 +40,11 @@ bool hp_proportions_are_even(const hp_axis *a, const hp_strategy *s) {
     return weights(a, s)->n == 0;
 }
 
+int hp_proportions_cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word) {
+    (void)word;
+    return weights(a, s)->n ? -1 : 0;
+}
+
 bool hp_proportions_fit(const hp_strategy *s, int axis, int *misfit) {
     const int n = s->by[axis].n;
     bool several = false;

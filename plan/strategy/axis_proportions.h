@@ -8,9 +8,10 @@
 hp_status hp_proportions_parse(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err);
 void hp_proportions_print(const hp_axis *a, const hp_strategy *s, char *value);
 bool hp_proportions_are_even(const hp_axis *a, const hp_strategy *s);
+int hp_proportions_cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word);
 #define HP_PROPORTIONS(axis)                                                                                 \
     .at = offsetof(hp_strategy, by[axis]), .parse = hp_proportions_parse, .print = hp_proportions_print,     \
-    .omits = hp_proportions_are_even
+    .omits = hp_proportions_are_even, .cut_key = hp_proportions_cut_key
 
 /* Are there as many as an axis has replicas, rows or columns of tiles, or a divisor of those? *misfit, if not NULL: the first
  * spatial stage that they do not fit, -1 where none has several. */

@@ -1,5 +1,5 @@
 /* family.c - from a strategy to the kind of parallelism that marks it. */
-#include "plan/strategy/strategy_axis.h"
+#include "plan/strategy/axis_kinds.h"
 
 #include <strings.h>
 
@@ -28,13 +28,19 @@ static hp_family staged(const hp_strategy *s, hp_family layer) {
     return (hp_family)(layer + (s->micro > 1 && hp_positions(s) > 1));
 }
 
+/* The key whose value above 1 marks the strategy most; NULL: none does. */
+static const hp_axis *marked_by(const hp_strategy *s) {
+    const hp_axis *most = NULL;
+    for (int i = 0; i < HP_STRATEGY_AXES; i++) {
+        const hp_axis *a = hp_strategy_axes[i];
+        if (a->marks > (most ? most->marks : 0) && hp_field_value(a, s) > 1) most = a;
+    }
+    return most;
+}
+
 hp_family hp_family_of(const hp_strategy *s) {
-    if (s->strips > 1) return HP_FAMILY_STRIPS;
-    if (s->clients > 1) return HP_FAMILY_CLIENTS;
-    if (s->bp > 1) return HP_FAMILY_BRANCH;
-    if (s->cp > 1) return HP_FAMILY_CHANNEL;
-    if (s->tp > 1) return HP_FAMILY_TENSOR;
-    if (s->seq > 1) return HP_FAMILY_SEQUENCE;
+    const hp_axis *marked = marked_by(s);
+    if (marked) return marked->family;
     if (s->n_sp > 0 && s->n_sp == s->stages && s->stages == 1) return HP_FAMILY_SPATIAL;
     if (s->n_sp > 0) return staged(s, HP_FAMILY_SPATIAL_LAYER);
     return s->stages > 1 ? staged(s, HP_FAMILY_LAYER) : HP_FAMILY_DATA;

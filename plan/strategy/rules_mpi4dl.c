@@ -3,7 +3,7 @@
  * keep their shapes from a small image, scaled by a whole number (benchmark_*.py). */
 #include "plan/strategy/rules_mpi4dl.h"
 
-#include "plan/strategy/legal.h"
+#include "plan/strategy/sched_kind.h"
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static bool has_everything(const hp_strategy *s, hp_reject *why) {
         hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL does not have batch norm over data replicas (bn)");
         return hp_fix(why, "bn=local");
     }
-    if (s->sched != HP_SCHED_1F1B && s->sched != HP_SCHED_ZB) return true;
+    if (!hp_sched_of(s)->warm_up) return true;
     hp_refuse(why, HP_REJECT_MPI4DL,
               "MPI4DL's pipeline runs every forward pass before the first backward pass");
     return hp_fix(why, "sched=gpipe");
@@ -82,7 +82,7 @@ static bool tiles_fit(const hp_strategy *s, hp_reject *why) {
  */
 static bool mirror_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     const int tiles = s->sp_rows[0] * s->sp_cols[0], ranks = hp_strategy_roles(s);
-    if (s->sched != HP_SCHED_GEMS || ranks >= 2 * tiles) return true;
+    if (!hp_sched_of(s)->mirrors || ranks >= 2 * tiles) return true;
     const int first = ranks - tiles, last = tiles - 1; /* tiles of a replica and of its mirror image */
     char shared[32];
     snprintf(shared, sizeof shared, first == last ? "rank %d" : "ranks %d-%d", first, last);

@@ -8,7 +8,12 @@
  * later, where 1F1B would wait. */
 #include "plan/strategy/schedule.h"
 
-#include "plan/strategy/layout.h"
+#include "plan/strategy/sched_kind.h"
+
+const hp_sched_kind *const hp_sched_kinds[HP_SCHEDS] = {
+#define SCHED(ID, id) [HP_SCHED_##ID] = &hp_sched_##id,
+#include "plan/strategy/sched.def"
+};
 
 typedef struct walk {
     const hp_strategy *s;
@@ -19,14 +24,12 @@ typedef struct walk {
 } walk;
 
 static int warm_up(const walk *w, int total) {
-    int warm = total; /* gpipe, lp, gems: every forward first */
-    if (w->positions == 1) {
+    const hp_sched_kind *kind = hp_sched_of(w->s);
+    int warm = total; /* every forward first */
+    if (w->positions == 1)
         warm = 1; /* gradient accumulation keeps one stash */
-    } else if (w->s->sched == HP_SCHED_1F1B || w->s->sched == HP_SCHED_ZB) {
-        warm = w->positions - w->position;
-    } else if (w->s->sched == HP_SCHED_INTERLEAVED) {
-        warm = (w->positions - w->position - 1) * 2 + (w->s->chunks - 1) * w->positions + 1;
-    }
+    else if (kind->warm_up)
+        warm = kind->warm_up(w->positions, w->position, w->s->chunks);
     return warm < total ? warm : total;
 }
 
@@ -43,7 +46,7 @@ static void emit(walk *w, hp_step_kind kind, int k) {
 }
 
 static bool splits_backward(const walk *w) {
-    return w->s->sched == HP_SCHED_ZB && w->positions > 1;
+    return hp_sched_of(w->s)->splits_backward && w->positions > 1;
 }
 
 /* One pass over the pipeline. No position keeps more than 1F1B's first does: 1F1B keeps positions - position
@@ -70,7 +73,7 @@ int hp_schedule_in_flight(const hp_strategy *s, int position) {
 }
 
 int hp_schedule_most(const hp_strategy *s) {
-    return (s->sched == HP_SCHED_ZB ? 3 : 2) * s->gems * s->micro * s->chunks;
+    return (hp_sched_of(s)->splits_backward ? 3 : 2) * s->gems * s->micro * s->chunks;
 }
 
 int hp_schedule(const hp_strategy *s, int role, hp_sched_step *step) {

@@ -11,6 +11,39 @@
 
 typedef struct hp_axis hp_axis;
 
+/* What the search knows of its problem. */
+typedef struct hp_axis_facts {
+    const hp_graph *g;
+    int64_t batch; /* 0: the smallest that a strategy divides */
+    bool trains;   /* else it infers */
+    bool large;    /* simulating once more takes long */
+} hp_axis_facts;
+
+enum {
+    HP_AXIS_CUT_WORDS = 5, /* of a key, in what a cut depends on */
+    HP_AXIS_OTHERS = 64    /* values that a key puts in the place of one, at most */
+};
+
+/* When the search tries other values on the best that it found: one key after the other, each on what the one before it
+ * made. What is measured there, and what is chosen by costs (comm, lists of seats), comes between PLACE and BUCKETS. */
+typedef enum hp_axis_try {
+    HP_TRY_NEVER,
+    HP_TRY_RANKS,
+    HP_TRY_PLACE,
+    HP_TRY_BUCKETS,
+    HP_TRY_STATE
+} hp_axis_try;
+
+/* What values that need less memory go with: BATCH with all below; KEPT with orders; STATE and ORDER with cuts alone. */
+typedef enum hp_axis_spare {
+    HP_SPARE_NEVER,
+    HP_SPARE_BATCH,
+    HP_SPARE_KEPT,
+    HP_SPARE_STATE,
+    HP_SPARE_ORDER,
+    HP_SPARES
+} hp_axis_spare;
+
 /* What others call such a strategy: "fsdp" is written "dp=N,zero=3" here. */
 typedef struct hp_axis_alias {
     const char *word, *text;
@@ -39,6 +72,22 @@ struct hp_axis {
     bool (*legal)(const hp_legal_case *c, hp_reject *why);
     /* Can the device (never NULL) do it? */
     bool (*on_device)(const hp_strategy *s, const hp_device_info *device, hp_reject *why);
+
+    /* --- search --- */
+    /* Writes what a cut depends on, HP_AXIS_CUT_WORDS at most, and returns how many words; -1: too many. A key without it
+     * changes no cut of the same micro-batch. */
+    int (*cut_key)(const hp_axis *a, const hp_strategy *s, int32_t *word);
+    /* Other values for the best strategy that was found; how many, HP_AXIS_OTHERS at most. */
+    hp_axis_try tried;
+    int (*tries)(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out);
+    /* Values that need less memory on the same ranks. */
+    hp_axis_spare spare;
+    int (*spares)(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out);
+
+    /* --- tables --- */
+    /* A value above 1 makes the strategy one of this family, where no key with greater `marks` does; 0: it does not. */
+    hp_family family;
+    int marks;
 };
 
 enum {

@@ -1,15 +1,14 @@
-/* backends.c - refines one kind of traffic after another, keeping the choice with the shorter step; then the
- * size of gradient buckets, and whether their holders share the update. Before that, it chooses which ranks
- * share tokens, and where ranks sit. */
+/* backends.c - other values for the best strategy: those that keys say, where the ranks sit, and one kind of traffic after
+ * the other, each kept with the choice that gives the shorter step. */
 #include "sim/search/search.h"
 
-#include "networks/graph/summands.h"
 #include "plan/lower/lower_placement.h"
+#include "plan/strategy/strategy_axis.h"
 #include "sim/place/place_traffic.h"
 
-/* Below the simulator's accuracy, the earlier choice stays. */
+/* Less than the simulator can tell: what stood before then stays. */
 static const double GAIN = 0.01;
-/* Fraction of the time that may be unmeasured: a choice must not win by unmeasured costs. */
+/* Of the work's time that is measured: a choice may not win by what nobody has measured. */
 static const double UNMEASURED = 0.01;
 
 typedef struct refiner {
@@ -28,6 +27,30 @@ static hp_status consider(const refiner *r, const hp_strategy *s, hp_error *err)
     return HP_OK;
 }
 
+/* --- values that keys say --- */
+
+/* Does another place move anybody? */
+static bool moves(const refiner *r, const hp_strategy *asked, const hp_strategy *s) {
+    return s->place == asked->place || hp_seats_of(r->arena, s, hp_eval_get(r->eval)->machine);
+}
+
+static hp_status try_keys(const refiner *r, hp_axis_try when, hp_error *err) {
+    const hp_eval_setup *o = hp_eval_get(r->eval);
+    hp_strategy *other = HP_NEW(r->arena, hp_strategy, HP_AXIS_OTHERS);
+    for (int i = 0; i < HP_STRATEGY_AXES; i++) {
+        const hp_axis *a = hp_strategy_axes[i];
+        const hp_strategy asked = r->best->strategy;
+        const hp_axis_facts facts = {.g = o->graph,
+                                     .batch = o->batch,
+                                     .trains = o->mode == HP_MODE_TRAIN,
+                                     .large = r->best->tasks > HP_TRIAL_TASKS};
+        const int n = a->tried == when ? a->tries(&asked, &facts, other) : 0;
+        for (int k = 0; k < n; k++)
+            if (moves(r, &asked, &other[k])) HP_TRY(consider(r, &other[k], err));
+    }
+    return HP_OK;
+}
+
 /* --- back ends and algorithms --- */
 
 static bool is_open(const hp_strategy *s) {
@@ -43,15 +66,14 @@ static hp_status consider_choice(const refiner *r, int traffic, hp_backend b, hp
     return consider(r, &other, err);
 }
 
-/* On processors, collectives were measured per algorithm; on GPUs, only a library's choice, or the rule's,
- * can be distinguished. */
+/* On processors collectives were measured algorithm by algorithm; of GPUs a library's choice, or the rule's, is all that
+ * can be told apart. */
 static hp_status consider_backend(const refiner *r, int traffic, hp_backend b, hp_error *err) {
     const hp_eval_setup *o = hp_eval_get(r->eval);
     const hp_backend own = hp_comm_backend(HP_COMM_AUTO, (hp_traffic)traffic, o->device, 1);
     const bool collective = hp_traffic_collective((hp_traffic)traffic);
-    if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* the same as MPI's messages */
-    /* If auto follows the table, the algorithm that is fastest alone may delay the step, so its rule is one
-     * of the choices. */
+    if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* MPI's messages by another name */
+    /* where auto goes by the table, what stands alone fastest may hold up the step: its rule is a choice like others */
     const bool by_table = collective && hp_eval_comm(r->eval)->n > 0;
     if (b != own || by_table) HP_TRY(consider_choice(r, traffic, b, HP_ALGORITHM_LIBRARY, err));
     if (!collective || !hp_backend_steps((int32_t)b) || !o->machine->device.is_cpu) return HP_OK;
@@ -71,87 +93,11 @@ static hp_status choose_backends(const refiner *r, hp_error *err) {
     return HP_OK;
 }
 
-/* --- buckets --- */
-
-/* Tries bucket sizes from many small sums, which begin early, to a single one. */
-static hp_status choose_buckets(const refiner *r, hp_error *err) {
-    static const int64_t SIZES[] = {1000000, 5000000, 100000000};
-    const hp_eval_setup *o = hp_eval_get(r->eval);
-    const int64_t usual = hp_strategy_default().fuse_bytes;
-    const hp_strategy *s = &r->best->strategy;
-    if (o->mode != HP_MODE_TRAIN || s->fuse_bytes != usual || hp_strategy_ranks(s) < 2) return HP_OK;
-    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
-        hp_strategy other = r->best->strategy;
-        other.fuse_bytes = SIZES[i];
-        HP_TRY(consider(r, &other, err));
-    }
-    return HP_OK;
-}
-
-/* --- ZeRO --- */
-
-/* Tries the optimiser on parts, with the sum in two halves. */
-static hp_status choose_parts(const refiner *r, hp_error *err) {
-    hp_strategy other = r->best->strategy;
-    if (hp_eval_get(r->eval)->mode != HP_MODE_TRAIN || other.zero || hp_strategy_ranks(&other) < 2)
-        return HP_OK;
-    other.zero = 1;
-    return consider(r, &other, err);
-}
-
-/* --- tokens --- */
-
-/* Tries ranks that share tokens (seq) instead of some that share layers, samples, or rows of tiles. Each try
- * is simulated, which takes too long for large programs. */
-static hp_status consider_sequence(const refiner *r, hp_strategy s, int seq, hp_error *err) {
-    static const int32_t WAYS[] = {HP_SEQ_RING, HP_SEQ_A2A};
-    s.seq = seq;
-    for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; i++) {
-        s.seq_by = WAYS[i];
-        HP_TRY(consider(r, &s, err));
-    }
-    return HP_OK;
-}
-
-static hp_status choose_sequence(const refiner *r, hp_error *err) {
-    const hp_strategy asked = r->best->strategy;
-    const hp_eval_setup *o = hp_eval_get(r->eval);
-    if (o->mode != HP_MODE_TRAIN || hp_graph_summands(o->graph) == 0 || asked.seq > 1 ||
-        asked.place == HP_PLACE_LIST || r->best->tasks > HP_TRIAL_TASKS)
-        return HP_OK;
-    for (int seq = 2; seq <= asked.tp; seq *= 2) {
-        hp_strategy other = asked;
-        other.tp = asked.tp / seq;
-        if (asked.tp % seq == 0) HP_TRY(consider_sequence(r, other, seq, err));
-    }
-    for (int seq = 2; seq <= 4 && asked.n_sp == 0 && asked.dp % seq == 0; seq *= 2) {
-        hp_strategy other = asked;
-        other.dp = asked.dp / seq;
-        HP_TRY(consider_sequence(r, other, seq, err));
-    }
-    if (asked.n_sp != 1 || asked.stages != 1 || asked.sp_cols[0] > 1) return HP_OK;
-    hp_strategy other = asked;
-    other.n_sp = 0;
-    return consider_sequence(r, other, asked.sp_rows[0], err);
-}
-
 /* --- places --- */
 
-/* Chooses the ranks' places, if they span several nodes. */
-static hp_status choose_places(const refiner *r, hp_error *err) {
-    static const int32_t KINDS[] = {HP_PLACE_CYCLIC, HP_PLACE_TILE};
-    const hp_strategy asked = r->best->strategy;
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && asked.place == HP_PLACE_BLOCK; i++) {
-        hp_strategy other = asked;
-        other.place = KINDS[i];
-        if (hp_seats_of(r->arena, &other, hp_eval_get(r->eval)->machine)) HP_TRY(consider(r, &other, err));
-    }
-    return HP_OK;
-}
-
-/* Improves seats by the ranks' traffic, starting from the current seats. */
+/* By what the ranks send each other, from where they sit. */
 static hp_status choose_seats(const refiner *r, hp_error *err) {
-    enum { MOST = 64 }; /* a list that is still readable */
+    enum { MOST = 64 }; /* a list that can be read */
     const hp_machine *m = hp_eval_get(r->eval)->machine;
     hp_strategy other = r->best->strategy;
     const int n = hp_strategy_ranks(&other), per_node = m->devices_per_node;
@@ -173,10 +119,10 @@ static hp_status choose_seats(const refiner *r, hp_error *err) {
 hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth, hp_evaluation *e,
                              hp_error *err) {
     const refiner r = {eval, arena, depth, e};
-    HP_TRY(choose_sequence(&r, err));
-    HP_TRY(choose_places(&r, err));
+    HP_TRY(try_keys(&r, HP_TRY_RANKS, err));
+    HP_TRY(try_keys(&r, HP_TRY_PLACE, err));
     HP_TRY(choose_seats(&r, err));
     HP_TRY(choose_backends(&r, err));
-    HP_TRY(choose_buckets(&r, err));
-    return choose_parts(&r, err);
+    HP_TRY(try_keys(&r, HP_TRY_BUCKETS, err));
+    return try_keys(&r, HP_TRY_STATE, err);
 }

@@ -2,6 +2,7 @@
 #include "sim/search/estimate.h"
 
 #include "networks/graph/optimizer.h"
+#include "plan/strategy/sched_kind.h"
 #include "plan/strategy/schedule.h"
 #include "sim/bounds.h"
 
@@ -287,7 +288,8 @@ static double pipeline_s(const view *v, bool extra) {
     double best = 0, forward = 0, backward = 0;
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
-        const bool returns = extra || v->s->sched != HP_SCHED_ZB; /* zero-bubble puts other work there */
+        const bool returns =
+            extra || !hp_sched_of(v->s)->splits_backward; /* zero-bubble puts other work there */
         best = fmax(best, forward + micro * pass_s(p, extra) + (returns ? backward : 0));
         forward += p->lead;
         backward += p->trail;

@@ -7,7 +7,7 @@
 #include "costmodels/framework/framework.h"
 
 #include "base/hash.h"
-#include "plan/strategy/legal.h"
+#include "plan/strategy/strategy_axis.h"
 #include "base/units.h"
 #include "sim/search/search_figures.h"
 #include "costmodels/tuning/size_classes.h"
@@ -30,10 +30,10 @@ typedef struct unit_costs {
     int32_t **plain; /* per number of parts: balanced, NULL = not asked yet */
 } unit_costs;
 
-/* What a cut over unequal stages depends on. */
+/* What a cut over unequal stages depends on, besides the machine: words of the keys that say so. */
 typedef struct cut_key {
     int64_t micro_batch;
-    int32_t stages, chunks, n_sp, rows[2], cols[2], ldp, cp, tp, seq, seq_by, bp, tail, sched, micro, kind;
+    int32_t kind, n, word[24];
 } cut_key;
 
 typedef struct known_cut {
@@ -181,42 +181,24 @@ static hp_status plain_cut(hp_eval *e, const hp_strategy *s, const int32_t **cou
     return HP_OK;
 }
 
-static cut_key key_of(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind) {
-    cut_key k;
-    memset(&k, 0, sizeof k);
-    k = (cut_key){micro_batch_of(e, s),
-                  s->stages,
-                  s->chunks,
-                  s->n_sp,
-                  {0},
-                  {0},
-                  s->ldp,
-                  s->cp,
-                  s->tp,
-                  s->seq,
-                  s->seq_by,
-                  s->bp,
-                  s->tail,
-                  s->sched,
-                  s->micro,
-                  (int32_t)kind};
-    for (int i = 0; i < s->n_sp && i < 2; i++) {
-        k.rows[i] = s->sp_rows[i];
-        k.cols[i] = s->sp_cols[i];
+/* False: there is no such key. */
+static bool find_cut_key(const hp_eval *e, const hp_strategy *s, hp_cut_kind kind, cut_key *k) {
+    enum { MOST = sizeof k->word / sizeof *k->word };
+    *k = (cut_key){.micro_batch = micro_batch_of(e, s), .kind = (int32_t)kind};
+    for (int i = 0; i < HP_STRATEGY_AXES; i++) {
+        const hp_axis *a = hp_strategy_axes[i];
+        const int n = a->cut_key ? a->cut_key(a, s, &k->word[k->n]) : 0;
+        if (n < 0 || k->n + n > MOST - HP_AXIS_CUT_WORDS) return false;
+        k->n += n;
     }
-    return k;
-}
-
-static bool proportioned(const hp_strategy *s) {
-    return s->by[HP_AXIS_N].n || s->by[HP_AXIS_H].n || s->by[HP_AXIS_W].n;
+    return !hp_machine_mixed(e->setup.machine); /* else placement decides, too */
 }
 
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     if (s->n_cut || s->stages * s->chunks == 1) return;
     if (hp_cut_is_plain(s, e->setup.machine) && kind != HP_CUT_MEMORY) return;
-    const cut_key key = key_of(e, s, kind);
-    const bool keyed = s->n_sp <= 2 && !proportioned(s) &&
-                       !hp_machine_mixed(e->setup.machine); /* else placement decides, too */
+    cut_key key;
+    const bool keyed = find_cut_key(e, s, kind, &key);
     known_cut other, *known = keyed ? &e->cut[hp_hash64(&key, sizeof key, 0) % KNOWN_CUTS] : &other;
     if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
         hp_cut_stages(&e->cuts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager, known->counts);

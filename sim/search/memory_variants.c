@@ -1,9 +1,8 @@
-/* memory_variants.c - what can be changed of a strategy that lacks memory: recomputation or strips, times
- * micro-batches, times the order of passes and cuts, times stages, tiles and ranks. */
+/* memory_variants.c - what can be changed of a strategy that lacks memory: values that keys spare memory with, times
+ * cuts, times stages, tiles and ranks. */
 #include "sim/search/fix.h"
 
-#include "plan/strategy/layout.h"
-#include "plan/strategy/axes/axis_zero.h"
+#include "plan/strategy/strategy_axis.h"
 
 typedef struct lister {
     hp_eval *eval;
@@ -11,6 +10,7 @@ typedef struct lister {
     int devices, n_devices; /* wanted; at most, 0: any number */
     hp_strategy *out;
     int n, room;
+    hp_strategy *others[HP_SPARES]; /* of each level */
 } lister;
 
 static void add(lister *l, const hp_strategy *s) {
@@ -30,68 +30,29 @@ static void add_cuts(lister *l, hp_strategy s) {
     if (s.n_cut) add(l, &s);
 }
 
-/* One forward, one backward: fewer micro-batches in flight. */
-static void add_orders(lister *l, hp_strategy s) {
-    add_cuts(l, s);
-    if (s.micro == 1 || s.sched == HP_SCHED_1F1B || hp_positions(&s) == 1 || s.chunks > 1 || s.gems > 1)
+/* What the level below a level is, for the strategy as it is and for the others that the level makes of it. */
+static const hp_axis_spare below[HP_SPARES][2] = {[HP_SPARE_BATCH] = {HP_SPARE_KEPT, HP_SPARE_KEPT},
+                                                  [HP_SPARE_KEPT] = {HP_SPARE_STATE, HP_SPARE_ORDER},
+                                                  [HP_SPARE_STATE] = {HP_SPARE_ORDER, HP_SPARES},
+                                                  [HP_SPARE_ORDER] = {HP_SPARES, HP_SPARES}};
+
+/* The strategy, and what the keys of this level put in its place. */
+static void add_spares(lister *l, hp_axis_spare level, const hp_strategy *s) {
+    const hp_axis_facts facts = {.g = hp_eval_get(l->eval)->graph, .batch = l->q->batch};
+    if (level == HP_SPARES) {
+        add_cuts(l, *s);
         return;
-    s.sched = HP_SCHED_1F1B;
-    add_cuts(l, s);
-}
-
-/* Each holder of the same weights with a part of what belongs to them. */
-static void add_parts(lister *l, hp_strategy s) {
-    add_orders(l, s);
-    if (s.zero || hp_strategy_ranks(&s) == s.stages) return;
-    for (s.zero = 1; s.zero <= HP_ZERO_STAGES; s.zero += 2) add_cuts(l, s);
-}
-
-static void add_recomputes(lister *l, hp_strategy s) {
-    static const hp_recompute stronger[] = {HP_RECOMPUTE_BOUNDARY, HP_RECOMPUTE_FULL};
-    add_parts(l, s);
-    if (s.sched == HP_SCHED_ZB) s.sched = s.micro > 1 ? HP_SCHED_1F1B : HP_SCHED_LP; /* it keeps all */
-    for (size_t i = 0; i < sizeof stronger / sizeof *stronger; i++) {
-        if (s.recompute == (int32_t)stronger[i]) continue;
-        hp_strategy again = s;
-        again.recompute = (int32_t)stronger[i];
-        add_orders(l, again);
+    }
+    add_spares(l, below[level][0], s);
+    for (int i = 0; i < HP_STRATEGY_AXES; i++) {
+        const hp_axis *a = hp_strategy_axes[i];
+        const int n = a->spare == level ? a->spares(s, &facts, l->others[level]) : 0;
+        for (int k = 0; k < n; k++) add_spares(l, below[level][1], &l->others[level][k]);
     }
 }
 
-static void add_strips(lister *l, hp_strategy s) {
-    static const int counts[] = {4, 16, 64, 256, 1024};
-    const int rows = hp_eval_get(l->eval)->graph->image_h / (s.n_sp ? s.sp_rows[0] : 1);
-    add_cuts(l, s);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (counts[i] <= s.strips || counts[i] > rows) continue;
-        hp_strategy strips = s;
-        strips.strips = counts[i];
-        strips.deep = 0;
-        add_cuts(l, strips);
-    }
-}
-
-static void add_passes(lister *l, const hp_strategy *s) {
-    if (hp_eval_get(l->eval)->graph->deployed)
-        add_strips(l, *s);
-    else
-        add_recomputes(l, *s);
-}
-
-/* More micro-batches, up to one sample each. */
 static void add_micros(lister *l, hp_strategy s) {
-    enum { MOST = 4096 };
-    const hp_question q = {.s = s, .batch = l->q->batch};
-    const int64_t groups = hp_strategy_divisor(&s) / s.micro;
-    const int64_t share = hp_question_batch(&q) / groups, micro = s.micro;
-    add_passes(l, &s);
-    for (int64_t m = 2 * micro; m <= share && m <= MOST; m = m < share && 2 * m > share ? share : 2 * m) {
-        if (share % m) continue;
-        s.micro = (int32_t)m;
-        if (s.sched == HP_SCHED_LP) s.sched = HP_SCHED_GPIPE;
-        add_passes(l, &s);
-        if (m == share) return;
-    }
+    add_spares(l, HP_SPARE_BATCH, &s);
 }
 
 /* --- on others --- */
@@ -164,9 +125,12 @@ int hp_memory_variants(hp_eval *e, const hp_question *q, int devices, int n_devi
                 .n_devices = n_devices,
                 .out = out,
                 .room = room};
+    hp_arena *scratch = hp_arena_new();
+    for (int i = 0; i < HP_SPARES; i++) l.others[i] = HP_NEW(scratch, hp_strategy, HP_AXIS_OTHERS);
     if (others)
         add_layouts(&l, &q->s);
     else
         add_micros(&l, q->s);
+    hp_arena_free(scratch);
     return l.n;
 }

@@ -3,7 +3,7 @@
 
 #include "networks/graph/branch.h"
 #include "networks/graph/summands.h"
-#include "plan/strategy/layout.h"
+#include "plan/strategy/sched_kind.h"
 #include "networks/graph/depths.h"
 
 typedef struct lister {
@@ -76,7 +76,8 @@ static void add(lister *l, const hp_point *p) {
 static void add_recompute(lister *l, hp_point p) {
     const int last = p.micro > 1 ? HP_RECOMPUTE_EXCEPT_LAST : HP_RECOMPUTE_FULL;
     add(l, &p);
-    if (l->space->mode == HP_MODE_INFER || l->space->no_recompute || p.sched == HP_SCHED_ZB) return;
+    if (l->space->mode == HP_MODE_INFER || l->space->no_recompute || hp_sched_kinds[p.sched]->splits_backward)
+        return;
     for (int r = HP_RECOMPUTE_BOUNDARY; r <= last; r++) {
         p.recompute = (uint8_t)r;
         add(l, &p);
@@ -91,7 +92,7 @@ static void add_cuts(lister *l, hp_point p) {
     add_recompute(l, p);
 }
 
-static void add_sched(lister *l, hp_point p, hp_sched sched, int chunks, int gems) {
+static void add_sched(lister *l, hp_point p, int sched, int chunks, int gems) {
     p.sched = (uint8_t)sched;
     p.chunks = (int16_t)chunks;
     p.gems = gems;
@@ -102,7 +103,8 @@ static void add_chunks(lister *l, hp_point p) {
     for (size_t i = 0; i < COUNT(chunk_counts); i++) {
         const int chunks = chunk_counts[i];
         if (p.stages * chunks > l->space->graph->n_unit || p.micro % p.stages != 0) continue;
-        add_sched(l, p, HP_SCHED_INTERLEAVED, chunks, 1);
+        for (int k = 0; k < HP_SCHEDS; k++)
+            if (hp_sched_kinds[k]->interleaves) add_sched(l, p, k, chunks, 1);
     }
 }
 
@@ -113,22 +115,27 @@ static int positions(const hp_point *p) {
 /* One position, one micro-batch or inference: the schedules are one and the same. */
 static void add_schedules(lister *l, hp_point p, int micro) {
     p.micro = micro;
-    add_sched(l, p, micro == 1 ? HP_SCHED_LP : HP_SCHED_GPIPE, 1, 1);
+    add_sched(l, p, hp_sched_plain(micro), 1, 1);
     if (positions(&p) == 1 || micro == 1) return;
-    if (l->space->mode == HP_MODE_TRAIN) add_sched(l, p, HP_SCHED_1F1B, 1, 1);
-    if (l->space->mode == HP_MODE_TRAIN) add_sched(l, p, HP_SCHED_ZB, 1, 1);
+    for (int k = 0; k < HP_SCHEDS && l->space->mode == HP_MODE_TRAIN; k++)
+        if (hp_sched_kinds[k]->pipelines) add_sched(l, p, k, 1, 1);
     if (p.n_sp == 0) add_chunks(l, p);
 }
 
-/* Passes of GEMS take their part of the batch before the micro-batches do. */
-static void add_gems(lister *l, hp_point p, int64_t share) {
-    if (positions(&p) == 1 || l->space->mode == HP_MODE_INFER) return;
+/* Passes over a pipeline and its mirror image take their part of the batch before the micro-batches do. */
+static void add_mirrored(lister *l, hp_point p, int64_t share, int sched) {
     for (size_t i = 0; i < COUNT(pass_counts); i++) {
         const int gems = pass_counts[i];
         if (share % gems != 0) continue;
         for (p.micro = 1; p.micro <= share / gems && p.micro < UINT16_MAX; p.micro++)
-            if (share / gems % p.micro == 0) add_sched(l, p, HP_SCHED_GEMS, 1, gems);
+            if (share / gems % p.micro == 0) add_sched(l, p, sched, 1, gems);
     }
+}
+
+static void add_gems(lister *l, const hp_point *p, int64_t share) {
+    if (positions(p) == 1 || l->space->mode == HP_MODE_INFER) return;
+    for (int k = 0; k < HP_SCHEDS; k++)
+        if (hp_sched_kinds[k]->mirrors) add_mirrored(l, *p, share, k);
 }
 
 static void add_micros(lister *l, const hp_point *p) {
@@ -141,7 +148,7 @@ static void add_micros(lister *l, const hp_point *p) {
     for (int64_t micro = 1; micro <= share && micro < UINT16_MAX; micro++) {
         if (share % micro == 0) add_schedules(l, *p, (int)micro);
     }
-    if (share > 0) add_gems(l, *p, share);
+    if (share > 0) add_gems(l, p, share);
 }
 
 /* --- layouts of a replica --- */
@@ -218,7 +225,7 @@ static void add_replica(lister *l, const hp_point *p, int roles) {
     if (roles <= l->space->graph->n_unit)
         add_micros(l, &plain);
     else
-        add_sched(l, plain, HP_SCHED_LP, 1, 1); /* one reject says it */
+        add_sched(l, plain, hp_sched_plain(1), 1, 1); /* one reject says it */
     if (p->clients > 1 || p->cp > 1 || p->tp > 1 || p->bp > 1) return;
     for (int tiles = 2; tiles <= roles; tiles++)
         if (worth_tiles(tiles, roles)) add_grids(l, p, tiles, roles - tiles);

@@ -1,7 +1,7 @@
 /* fewer.c - every way to make a replica smaller, sorted by what it loses; replicas for what is left. */
 #include "sim/shrink/fewer.h"
 
-#include "plan/strategy/layout.h"
+#include "plan/strategy/sched_kind.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void leave_pipeline(hp_strategy *s) {
     s->chunks = 1;
     s->micro *= s->gems;
     s->gems = 1;
-    s->sched = s->micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
+    s->sched = hp_sched_plain(s->micro);
 }
 
 static bool is_shape_of(const hp_strategy *s, const shape *h) {
@@ -87,7 +87,7 @@ static hp_strategy replicated(const hp_strategy *one, int replicas, int dp) {
     if (dp == replicas) return s;
     s.by[HP_AXIS_N].n = 0;
     if (!on_all(&s)) s.micro *= replicas / dp;
-    if (s.sched == HP_SCHED_LP && s.micro > 1) s.sched = HP_SCHED_GPIPE;
+    if (s.sched == hp_sched_plain(1)) s.sched = hp_sched_plain(s.micro);
     if (s.servers > dp) s.servers = dp;
     return s;
 }

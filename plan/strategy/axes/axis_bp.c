@@ -5,4 +5,7 @@ const hp_axis hp_axis_bp = {.name = "bp",
                             .example = "bp=2",
                             .usual = "1",
                             .means = "independent branches of the network on ranks of their own",
-                            HP_DEGREE(bp)};
+                            HP_DEGREE(bp),
+                            .family = HP_FAMILY_BRANCH,
+                            .marks = 4,
+                            .cut_key = hp_field_cut_key};

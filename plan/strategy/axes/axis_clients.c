@@ -5,4 +5,6 @@ const hp_axis hp_axis_clients = {.name = "clients",
                                  .example = "clients=4",
                                  .usual = "1",
                                  .means = "processes per device",
-                                 HP_DEGREE(clients)};
+                                 HP_DEGREE(clients),
+                                 .family = HP_FAMILY_CLIENTS,
+                                 .marks = 5};

@@ -29,4 +29,7 @@ const hp_axis hp_axis_cp = {.name = "cp",
                             .usual = "1",
                             .means = "output channels of every convolution on ranks of their own",
                             HP_DEGREE(cp),
+                            .family = HP_FAMILY_CHANNEL,
+                            .marks = 3,
+                            .cut_key = hp_field_cut_key,
                             .legal = legal_channels};

@@ -29,6 +29,18 @@ static void reset(const hp_axis *a, hp_strategy *s) {
     s->fuse_bytes = DEFAULT_FUSE;
 }
 
+/* From many small sums, which begin early, to one. */
+static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out) {
+    static const int64_t SIZES[] = {1000000, 5000000, 100000000};
+    enum { N = sizeof SIZES / sizeof *SIZES };
+    if (!f->trains || best->fuse_bytes != DEFAULT_FUSE || hp_strategy_ranks(best) < 2) return 0;
+    for (int i = 0; i < N; i++) {
+        out[i] = *best;
+        out[i].fuse_bytes = SIZES[i];
+    }
+    return N;
+}
+
 const hp_axis hp_axis_fuse = {.name = "fuse",
                               .example = "fuse=5M",
                               .usual = "25M",
@@ -36,4 +48,6 @@ const hp_axis hp_axis_fuse = {.name = "fuse",
                               .parse = parse_fuse,
                               .print = print_fuse,
                               .omits = is_default,
-                              .reset = reset};
+                              .reset = reset,
+                              .tried = HP_TRY_BUCKETS,
+                              .tries = tries};

@@ -1,34 +1,24 @@
-/* axis_gems.c - `gems`: passes per update of a bidirectional pipeline, every second one mirrored. */
+/* axis_gems.c - `gems`: passes per update of a bidirectional pipeline, every second one mirrored. How many there may be says
+ * plan/strategy/schedules/gems.c. */
 #include "plan/strategy/axis_kinds.h"
+#include "plan/strategy/sched_kind.h"
 
 enum { DEFAULT_GEMS = 2 };
 
 static bool is_default(const hp_axis *a, const hp_strategy *s) {
     (void)a;
-    return s->gems == (s->sched == HP_SCHED_GEMS ? DEFAULT_GEMS : 1);
+    return s->gems == (hp_sched_of(s)->mirrors ? DEFAULT_GEMS : 1);
 }
 
 static void imply(hp_strategy *s) {
-    if (s->sched == HP_SCHED_GEMS) s->gems = DEFAULT_GEMS;
+    if (hp_sched_of(s)->mirrors) s->gems = DEFAULT_GEMS;
 }
 
 static bool legal_gems(const hp_legal_case *c, hp_reject *why) {
-    const hp_strategy *s = c->s;
-    if (s->sched != HP_SCHED_GEMS) {
-        if (s->gems == 1) return true;
-        hp_refuse(why, HP_REJECT_GEMS, "gems=%d: only sched=gems makes several passes over the pipeline",
-                  s->gems);
-        return hp_fix(why, "gems=1");
-    }
-    if (s->gems < 2 || s->gems % 2) {
-        hp_refuse(why, HP_REJECT_GEMS, "gems=%d: passes come in pairs, one of them mirrored", s->gems);
-        return hp_fix(why, "gems=%d", s->gems + 1);
-    }
-    const int64_t groups = (int64_t)s->gems * s->micro;
-    if (groups <= HP_MAX_GROUPS) return true;
-    hp_refuse(why, HP_REJECT_GEMS, "gems*micro = %lld micro-batches in a step, at most %d", (long long)groups,
-              HP_MAX_GROUPS);
-    return hp_fix(why, "micro=%d", HP_MAX_GROUPS / s->gems);
+    if (c->s->gems == 1 || hp_sched_of(c->s)->mirrors) return true;
+    hp_refuse(why, HP_REJECT_GEMS, "gems=%d: only sched=gems makes several passes over the pipeline",
+              c->s->gems);
+    return hp_fix(why, "gems=1");
 }
 
 const hp_axis hp_axis_gems = {.name = "gems",

@@ -5,4 +5,5 @@ const hp_axis hp_axis_ldp = {.name = "ldp",
                              .example = "ldp=2",
                              .usual = "1",
                              .means = "data parallelism within the stages after the spatial ones",
-                             HP_DEGREE(ldp)};
+                             HP_DEGREE(ldp),
+                             .cut_key = hp_field_cut_key};

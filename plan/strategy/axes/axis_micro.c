@@ -1,5 +1,7 @@
 /* axis_micro.c - `micro`: micro-batches; what all that divides the batch has to divide. */
 #include "plan/strategy/axis_kinds.h"
+#include "plan/strategy/change.h"
+#include "plan/strategy/sched_kind.h"
 
 /* "dp*micro", and what else divides the batch. */
 static void name_divisor(const hp_strategy *s, char *out, size_t n) {
@@ -17,7 +19,7 @@ static bool legal_passes(const hp_legal_case *c, hp_reject *why) {
     hp_refuse(why, HP_REJECT_BATCH, "%s%d is %lld passes a step, at most %d",
               c->s->gems > 1 ? "gems*micro = " : "micro=", c->s->gems > 1 ? (int)passes : c->s->micro,
               (long long)passes, HP_MAX_PASSES);
-    const int group = c->s->sched == HP_SCHED_INTERLEAVED ? hp_positions(c->s) : 1,
+    const int group = hp_sched_of(c->s)->interleaves ? hp_positions(c->s) : 1,
               most = HP_MAX_PASSES / c->s->gems;
     return c->s->gems > HP_MAX_PASSES ? hp_fix(why, "gems=1")
                                       : hp_fix(why, "micro=%d", most < group ? most : most / group * group);
@@ -55,9 +57,30 @@ static bool legal_micro(const hp_legal_case *c, hp_reject *why) {
     return legal_passes(c, why) && legal_batch(c, why) && legal_amount(c, why);
 }
 
+/* More of them, up to one sample each. */
+static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out) {
+    const hp_question q = {.s = *s, .batch = f->batch};
+    const int64_t groups = hp_strategy_divisor(s) / s->micro;
+    const int64_t share = hp_question_batch(&q) / groups;
+    int n = 0;
+    for (int64_t m = 2 * (int64_t)s->micro; m <= share && m <= HP_MAX_PASSES;
+         m = m < share && 2 * m > share ? share : 2 * m) {
+        if (share % m) continue;
+        out[n] = *s;
+        out[n].micro = (int32_t)m;
+        if (s->sched == hp_sched_plain(1)) out[n].sched = hp_sched_plain((int)m);
+        n++;
+        if (m == share) break;
+    }
+    return n;
+}
+
 const hp_axis hp_axis_micro = {.name = "micro",
                                .example = "micro=8",
                                .usual = "1",
                                .means = "micro-batches; with one stage, gradient accumulation",
                                HP_DEGREE(micro),
-                               .legal = legal_micro};
+                               .cut_key = hp_field_cut_key,
+                               .legal = legal_micro,
+                               .spare = HP_SPARE_BATCH,
+                               .spares = spares};

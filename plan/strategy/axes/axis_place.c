@@ -89,6 +89,15 @@ static bool legal_place(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "place=block");
 }
 
+static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out) {
+    (void)f;
+    if (best->place != HP_PLACE_BLOCK) return 0;
+    out[0] = out[1] = *best;
+    out[0].place = HP_PLACE_CYCLIC;
+    out[1].place = HP_PLACE_TILE;
+    return 2;
+}
+
 const hp_axis hp_axis_place = {.name = "place",
                                .example = "place=cyclic",
                                .usual = "block",
@@ -99,4 +108,6 @@ const hp_axis hp_axis_place = {.name = "place",
                                .print = print_place,
                                .omits = hp_field_is_zero,
                                .settle = settle,
-                               .legal = legal_place};
+                               .legal = legal_place,
+                               .tried = HP_TRY_PLACE,
+                               .tries = tries};

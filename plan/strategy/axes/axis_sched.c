@@ -1,48 +1,49 @@
-/* axis_sched.c - `sched`: the order of forward and backward passes. What `micro` and `recompute` need of it is said here. */
+/* axis_sched.c - `sched`: the order of forward and backward passes. Each order has a file in plan/strategy/schedules/, with
+ * its rule. */
 #include "plan/strategy/axis_kinds.h"
+#include "plan/strategy/sched_kind.h"
 
-static const char *const words[] = {"lp", "gpipe", "1f1b", "interleaved", "zb", "gems", NULL};
+static const char *const words[] = {
+#define SCHED(ID, id) [HP_SCHED_##ID] = #id,
+#include "plan/strategy/sched.def"
+    NULL};
 
-static hp_sched plain_sched(const hp_strategy *s) {
-    return s->micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
-}
-
-/* What a text without `sched` means. */
-static hp_sched implied_sched(const hp_strategy *s) {
-    if (s->gems > 1) return HP_SCHED_GEMS;
-    return s->chunks > 1 ? HP_SCHED_INTERLEAVED : plain_sched(s);
+/* What a text without `sched` means: the last order of the list that its other keys imply. */
+static int32_t implied_sched(const hp_strategy *s) {
+    int k = HP_SCHEDS - 1;
+    while (k >= 0 && !(hp_sched_kinds[k]->implied && hp_sched_kinds[k]->implied(s))) k--;
+    return k >= 0 ? k : hp_sched_plain(s->micro);
 }
 
 static void imply(hp_strategy *s) {
-    s->sched = (int32_t)implied_sched(s);
+    s->sched = implied_sched(s);
 }
 
 /* Only the contract's defaults are left out, and only where reading brings them back. */
 static bool is_implied(const hp_axis *a, const hp_strategy *s) {
     (void)a;
-    const hp_sched sched = (hp_sched)s->sched;
-    return sched == plain_sched(s) && sched == implied_sched(s);
+    return s->sched == hp_sched_plain(s->micro) && s->sched == implied_sched(s);
 }
 
 /* Every order is gradient accumulation in a pipeline of one position. */
 static void settle(hp_strategy *s) {
-    if (hp_positions(s) == 1 && s->chunks == 1 && s->sched != HP_SCHED_GEMS)
-        s->sched = (int32_t)plain_sched(s);
+    if (hp_positions(s) == 1 && s->chunks == 1 && !hp_sched_of(s)->mirrors)
+        s->sched = hp_sched_plain(s->micro);
 }
 
 static bool legal_sched(const hp_legal_case *c, hp_reject *why) {
-    const hp_strategy *s = c->s;
-    if (s->sched == HP_SCHED_LP && s->micro > 1) {
-        hp_refuse(why, HP_REJECT_SCHED, "sched=lp moves one batch at a time, micro=%d", s->micro);
-        return hp_fix(why, "sched=gpipe");
-    }
-    if (s->sched == HP_SCHED_ZB && s->recompute != HP_RECOMPUTE_NONE) {
-        hp_refuse(why, HP_REJECT_SCHED,
-                  "sched=zb keeps activations until the weights' gradients are computed, "
-                  "recompute drops them");
-        return hp_fix(why, "recompute=none");
-    }
-    return true;
+    return !hp_sched_of(c->s)->legal || hp_sched_of(c->s)->legal(c, why);
+}
+
+/* Fewer micro-batches in flight. */
+static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out) {
+    const int32_t sparing = hp_sched_sparing(s->micro);
+    if (f->g->deployed || s->micro == 1 || s->sched == sparing || hp_positions(s) == 1 || s->chunks > 1 ||
+        s->gems > 1)
+        return 0;
+    out[0] = *s;
+    out[0].sched = sparing;
+    return 1;
 }
 
 const hp_axis hp_axis_sched = {
@@ -58,4 +59,7 @@ const hp_axis hp_axis_sched = {
     .omits = is_implied,
     .imply = imply,
     .settle = settle,
-    .legal = legal_sched};
+    .legal = legal_sched,
+    .cut_key = hp_field_cut_key,
+    .spare = HP_SPARE_ORDER,
+    .spares = spares};

@@ -2,6 +2,7 @@
 #include "plan/strategy/axis_kinds.h"
 
 #include "base/units.h"
+#include "networks/graph/summands.h"
 #include "plan/strategy/sequence.h"
 
 #include <string.h>
@@ -71,6 +72,41 @@ static bool legal_seq(const hp_legal_case *c, hp_reject *why) {
     return heads / s->tp > 1 ? hp_fix(why, "seq=%d:a2a", heads / s->tp) : hp_fix(why, "seq=%d:ring", s->seq);
 }
 
+static int cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word) {
+    (void)a;
+    word[0] = s->seq;
+    word[1] = s->seq_by;
+    return 2;
+}
+
+static int add_ways(hp_strategy s, int seq, hp_strategy *out) {
+    s.seq = seq;
+    for (s.seq_by = 0; s.seq_by < N_WAYS; s.seq_by++) out[s.seq_by] = s;
+    return N_WAYS;
+}
+
+/* In the place of some ranks that share layers, samples, or rows of tiles. */
+static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out) {
+    int n = 0;
+    if (!f->trains || f->large || hp_graph_summands(f->g) == 0 || best->seq > 1 ||
+        best->place == HP_PLACE_LIST)
+        return 0;
+    for (int seq = 2; seq <= best->tp; seq *= 2) {
+        hp_strategy other = *best;
+        other.tp = best->tp / seq;
+        if (best->tp % seq == 0) n += add_ways(other, seq, out + n);
+    }
+    for (int seq = 2; seq <= 4 && best->n_sp == 0 && best->dp % seq == 0; seq *= 2) {
+        hp_strategy other = *best;
+        other.dp = best->dp / seq;
+        n += add_ways(other, seq, out + n);
+    }
+    if (best->n_sp != 1 || best->stages != 1 || best->sp_cols[0] > 1) return n;
+    hp_strategy other = *best;
+    other.n_sp = 0;
+    return n + add_ways(other, best->sp_rows[0], out + n);
+}
+
 const hp_axis hp_axis_seq = {
     .name = "seq",
     .example = "seq=4:ring",
@@ -82,4 +118,9 @@ const hp_axis hp_axis_seq = {
     .print = print_seq,
     .omits = hp_degree_is_one,
     .reset = hp_degree_reset,
-    .legal = legal_seq};
+    .legal = legal_seq,
+    .cut_key = cut_key,
+    .tried = HP_TRY_RANKS,
+    .tries = tries,
+    .family = HP_FAMILY_SEQUENCE,
+    .marks = 1};

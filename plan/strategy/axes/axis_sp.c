@@ -59,6 +59,19 @@ static void settle(hp_strategy *s) {
         s->n_sp--;
 }
 
+/* Two grids at most: more have no key. */
+static int cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word) {
+    (void)a;
+    int n = 0;
+    if (s->n_sp > 2) return -1;
+    word[n++] = s->n_sp;
+    for (int i = 0; i < s->n_sp; i++) {
+        word[n++] = s->sp_rows[i];
+        word[n++] = s->sp_cols[i];
+    }
+    return n;
+}
+
 static bool legal_tiles(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     if (s->n_sp <= s->stages) return true;
@@ -78,4 +91,5 @@ const hp_axis hp_axis_sp = {
     .print = print_grids,
     .omits = has_no_tiles,
     .settle = settle,
+    .cut_key = cut_key,
     .legal = legal_tiles};

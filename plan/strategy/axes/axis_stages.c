@@ -21,4 +21,5 @@ const hp_axis hp_axis_stages = {.name = "stages",
                                 .means = "pipeline stages",
                                 .alias = {{"pp", "stages=N"}, {"pipeline", "stages=N"}},
                                 HP_DEGREE(stages),
+                                .cut_key = hp_field_cut_key,
                                 .legal = legal_stages};

@@ -1,5 +1,6 @@
 /* axis_strips.c - `strips`: the image of an inference in strips, one after another through the first layers. */
 #include "plan/strategy/axis_kinds.h"
+#include "plan/strategy/sched_kind.h"
 
 /* What a part gets of an axis. */
 static int length_of(const hp_layout *l, int axis, int64_t items, int parts, int part) {
@@ -33,7 +34,7 @@ static bool legal_strips(const hp_legal_case *c, hp_reject *why) {
         hp_refuse(why, HP_REJECT_STRIPS, "a tile of the image has %d rows, strips=%d", rows, s->strips);
         return hp_fix(why, "strips=%d", rows);
     }
-    if (s->bp > 1 || s->sched == HP_SCHED_GEMS) {
+    if (s->bp > 1 || hp_sched_of(s)->mirrors) {
         hp_refuse(why, HP_REJECT_STRIPS, "strips go through all branches of a stage in one direction");
         return s->bp > 1 ? hp_fix(why, "bp=1") : hp_fix(why, "sched=gpipe,gems=1");
     }
@@ -45,9 +46,26 @@ static bool legal_strips(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "micro=%d", samples * s->micro);
 }
 
+static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out) {
+    static const int COUNTS[] = {4, 16, 64, 256, 1024};
+    const int rows = f->g->image_h / (s->n_sp ? s->sp_rows[0] : 1);
+    int n = 0;
+    for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS && f->g->deployed; i++) {
+        if (COUNTS[i] <= s->strips || COUNTS[i] > rows) continue;
+        out[n] = *s;
+        out[n].strips = COUNTS[i];
+        out[n++].deep = 0;
+    }
+    return n;
+}
+
 const hp_axis hp_axis_strips = {.name = "strips",
                                 .example = "strips=16",
                                 .usual = "1",
                                 .means = "inference: the image in strips, one after another",
                                 HP_DEGREE(strips),
-                                .legal = legal_strips};
+                                .legal = legal_strips,
+                                .spare = HP_SPARE_STATE,
+                                .spares = spares,
+                                .family = HP_FAMILY_STRIPS,
+                                .marks = 6};

@@ -26,4 +26,5 @@ const hp_axis hp_axis_tail = {
     .means = "ranks of the stage after the spatial ones: ranks of their own, or the tiles' ranks, which "
              "change layout from tiles to samples",
     HP_WORD(tail, words),
+    .cut_key = hp_field_cut_key,
     .legal = legal_tail};

@@ -49,4 +49,7 @@ const hp_axis hp_axis_tp = {
     .means = "ranks that share linear layers and heads of transformers, and the tokens of all else",
     .alias = {{"tensor", "tp=N"}},
     HP_DEGREE(tp),
+    .family = HP_FAMILY_TENSOR,
+    .marks = 2,
+    .cut_key = hp_field_cut_key,
     .legal = legal};

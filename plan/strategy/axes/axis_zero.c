@@ -2,6 +2,7 @@
 #include "plan/strategy/axes/axis_zero.h"
 
 #include "plan/strategy/axis_kinds.h"
+#include "plan/strategy/sched_kind.h"
 
 #include "base/units.h"
 
@@ -63,11 +64,11 @@ static bool legal_zero(const hp_legal_case *c, hp_reject *why) {
                   "zero=%d: a deployed network's weights are packed constants, in no parts", s->zero);
         return hp_fix(why, "zero=0");
     }
-    if (s->zero >= 2 && s->sched == HP_SCHED_ZB) {
+    if (s->zero >= 2 && hp_sched_of(s)->splits_backward) {
         hp_refuse(why, HP_REJECT_ZERO,
-                  "zero=%d scatters a micro-batch's gradients after its backward pass, sched=zb computes "
+                  "zero=%d scatters a micro-batch's gradients after its backward pass, sched=%s computes "
                   "them later",
-                  s->zero);
+                  s->zero, hp_sched_of(s)->name);
         return hp_fix(why, "zero=1");
     }
     if (s->zero >= 2 && s->gems > 1) {
@@ -81,6 +82,26 @@ static bool legal_zero(const hp_legal_case *c, hp_reject *why) {
     if (s->zero < HP_ZERO_STAGES || s->strips == 1) return true;
     hp_refuse(why, HP_REJECT_ZERO, "zero=3 would gather the parameters for each of %d strips", s->strips);
     return hp_fix(why, "zero=0");
+}
+
+/* The optimiser on a part, for a sum in two halves. */
+static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out) {
+    if (!f->trains || best->zero || hp_strategy_ranks(best) < 2) return 0;
+    out[0] = *best;
+    out[0].zero = 1;
+    return 1;
+}
+
+/* Each holder of the same weights with a part of what belongs to them. */
+static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out) {
+    static const int STAGES[] = {1, HP_ZERO_STAGES};
+    enum { N = sizeof STAGES / sizeof *STAGES };
+    if (f->g->deployed || s->zero || hp_strategy_ranks(s) == s->stages) return 0;
+    for (int i = 0; i < N; i++) {
+        out[i] = *s;
+        out[i].zero = STAGES[i];
+    }
+    return N;
 }
 
 const hp_axis hp_axis_zero = {
@@ -99,4 +120,8 @@ const hp_axis hp_axis_zero = {
     .print = print_zero,
     .omits = hp_field_is_zero,
     .reset = reset,
-    .legal = legal_zero};
+    .legal = legal_zero,
+    .tried = HP_TRY_STATE,
+    .tries = tries,
+    .spare = HP_SPARE_STATE,
+    .spares = spares};
