@@ -145,8 +145,7 @@ static __device__ inline float turned_back(const Stage<D> &s, const Channels<T> 
                                            int32_t c) {
     const int32_t half = to.channels / 2;
     if (!to.turn || c >= 2 * half) return s.at[r][c];
-    const float *cosine = to.turn + ((int64_t)p.y * to.map_w + p.x) * to.channels,
-                *sine = cosine + half;
+    const float *cosine = to.turn + ((int64_t)p.y * to.map_w + p.x) * to.channels, *sine = cosine + half;
     return c < half ? s.at[r][c] * cosine[c] + s.at[r][c + half] * sine[c]
                     : s.at[r][c] * cosine[c - half] - s.at[r][c - half] * sine[c - half];
 }

@@ -273,11 +273,10 @@ typedef struct hp_cuda_attend {
     float scale;
     const float *bias; /* (heads, 2 h - 1, 2 w - 1 of the window) or NULL */
     float *dbias;
-    const float
-        *turn;       /* (map_h * map_w, channels): cosines, then sines, by position; or NULL */
-    float *log_sum;  /* (pixels of y, heads); NULL: not kept */
-    float *product;  /* same shape; scratch of the backward pass */
-    double *partial; /* scratch for the bias's gradient: (HP_GPU_BIAS_PARTS, heads, offsets) */
+    const float *turn; /* (map_h * map_w, channels): cosines, then sines, by position; or NULL */
+    float *log_sum;    /* (pixels of y, heads); NULL: not kept */
+    float *product;    /* same shape; scratch of the backward pass */
+    double *partial;   /* scratch for the bias's gradient: (HP_GPU_BIAS_PARTS, heads, offsets) */
 } hp_cuda_attend;
 cudaError_t hp_cuda_attend_forward(const hp_cuda_attend *a, cudaStream_t s);
 cudaError_t hp_cuda_attend_backward(const hp_cuda_attend *a, cudaStream_t s);
