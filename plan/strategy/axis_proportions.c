@@ -1,4 +1,5 @@
-/* axis_proportions.c - reads and writes proportions, and says which fit the replicas and tiles of a strategy. */
+/* axis_proportions.c - reads and writes proportions, and says which fit the replicas and tiles of a
+ * strategy. */
 #include "plan/strategy/axis_proportions.h"
 
 #include "base/units.h"

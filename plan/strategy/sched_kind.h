@@ -1,6 +1,6 @@
-/* sched_kind.h - an order of forward and backward passes, and all that the planner asks about it: one file of
- * plan/strategy/schedules/, one row of plan/strategy/sched.def. plan/strategy/schedule.c makes the passes of all orders by
- * one rule. */
+/* sched_kind.h - an order of forward and backward passes, and all that the planner asks about it: one file
+ * of plan/strategy/schedules/, one row of plan/strategy/sched.def. plan/strategy/schedule.c makes the passes
+ * of all orders by one rule. */
 #ifndef HP_SCHED_KIND_H
 #define HP_SCHED_KIND_H
 
@@ -8,8 +8,8 @@
 
 typedef struct hp_sched_kind {
     const char *name; /* "1f1b" */
-    /* Forward passes, of all model chunks, that a position of several has run as its first backward pass begins; NULL: all
-     * of them. More than there are mean all. */
+    /* Forward passes, of all model chunks, that a position of several has run as its first backward pass
+     * begins; NULL: all of them. More than there are mean all. */
     int (*warm_up)(int positions, int position, int chunks);
     bool splits_backward; /* the gradients of weights come apart from those of data, later */
     bool interleaves;     /* a rank has several model chunks (chunks=) */

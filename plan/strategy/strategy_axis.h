@@ -24,8 +24,9 @@ enum {
     HP_AXIS_OTHERS = 64    /* values that a key puts in the place of one, at most */
 };
 
-/* When the search tries other values on the best that it found: one key after the other, each on what the one before it
- * made. What is measured there, and what is chosen by costs (comm, lists of seats), comes between PLACE and BUCKETS. */
+/* When the search tries other values on the best that it found: one key after the other, each on what the
+ * one before it made. What is measured there, and what is chosen by costs (comm, lists of seats), comes
+ * between PLACE and BUCKETS. */
 typedef enum hp_axis_try {
     HP_TRY_NEVER,
     HP_TRY_RANKS,
@@ -34,7 +35,8 @@ typedef enum hp_axis_try {
     HP_TRY_STATE
 } hp_axis_try;
 
-/* What values that need less memory go with: BATCH with all below; KEPT with orders; STATE and ORDER with cuts alone. */
+/* What values that need less memory go with: BATCH with all below; KEPT with orders; STATE and ORDER with
+ * cuts alone. */
 typedef enum hp_axis_spare {
     HP_SPARE_NEVER,
     HP_SPARE_BATCH,
@@ -74,8 +76,8 @@ struct hp_axis {
     bool (*on_device)(const hp_strategy *s, const hp_device_info *device, hp_reject *why);
 
     /* --- search --- */
-    /* Writes what a cut depends on, HP_AXIS_CUT_WORDS at most, and returns how many words; -1: too many. A key without it
-     * changes no cut of the same micro-batch. */
+    /* Writes what a cut depends on, HP_AXIS_CUT_WORDS at most, and returns how many words; -1: too many.
+     * A key without it changes no cut of the same micro-batch. */
     int (*cut_key)(const hp_axis *a, const hp_strategy *s, int32_t *word);
     /* Other values for the best strategy that was found; how many, HP_AXIS_OTHERS at most. */
     hp_axis_try tried;
@@ -85,7 +87,8 @@ struct hp_axis {
     int (*spares)(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out);
 
     /* --- tables --- */
-    /* A value above 1 makes the strategy one of this family, where no key with greater `marks` does; 0: it does not. */
+    /* A value above 1 makes the strategy one of this family, where no key with greater `marks` does; 0:
+     * it does not. */
     hp_family family;
     int marks;
 };

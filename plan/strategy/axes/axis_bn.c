@@ -8,6 +8,6 @@ const hp_axis hp_axis_bn = {
     .name = "bn",
     .example = "bn=all",
     .usual = "sync",
-    .means =
-        "batch-norm statistics: sync over tiles and slices (exact), all over replicas too, local (not exact)",
+    .means = "batch-norm statistics of a micro-batch: sync over a replica's tiles and slices (exact), all "
+             "over all replicas, local over a rank's own part (not exact)",
     HP_WORD(bn, words)};

@@ -4,7 +4,7 @@
 const hp_axis hp_axis_bp = {.name = "bp",
                             .example = "bp=2",
                             .usual = "1",
-                            .means = "independent branches of the network on ranks of their own",
+                            .means = "ranks that share the independent branches of the network",
                             HP_DEGREE(bp),
                             .family = HP_FAMILY_BRANCH,
                             .marks = 4,

@@ -1,4 +1,5 @@
-/* axis_clients.c - `clients`: ranks that share a device. What rules it out lives with `share`, `comm` and `place`. */
+/* axis_clients.c - `clients`: ranks that share a device. What rules it out lives with `share`, `comm` and
+ * `place`. */
 #include "plan/strategy/axis_kinds.h"
 
 const hp_axis hp_axis_clients = {.name = "clients",

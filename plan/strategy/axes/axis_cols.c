@@ -9,12 +9,11 @@ static void settle(hp_strategy *s) {
     hp_proportions_settle(s, HP_AXIS_W);
 }
 
-const hp_axis hp_axis_cols = {
-    .name = "cols",
-    .example = "cols=2:1",
-    .usual = "even",
-    .means = "proportions of the tiles' widths; as many entries as a grid has columns, or a divisor: each "
-             "entry then is that of as many tiles, evenly",
-    HP_PROPORTIONS(HP_AXIS_W),
-    .settle = settle,
-    .legal = legal_cols};
+const hp_axis hp_axis_cols = {.name = "cols",
+                              .example = "cols=2:1",
+                              .usual = "even",
+                              .means = "proportions of tile widths; the number of entries divides that of "
+                                       "columns, and those of one entry share it evenly",
+                              HP_PROPORTIONS(HP_AXIS_W),
+                              .settle = settle,
+                              .legal = legal_cols};

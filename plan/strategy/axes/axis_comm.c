@@ -37,14 +37,13 @@ static bool on_device(const hp_strategy *s, const hp_device_info *device, hp_rej
     return true;
 }
 
-const hp_axis hp_axis_comm = {
-    .name = "comm",
-    .example = "comm=halo:shm+allreduce:own.ring",
-    .usual = "auto",
-    .means = "back end of all messages and collectives (own mpi shm nccl), or of each kind (halo stage "
-             "stats allreduce, and the other collectives by name)",
-    .parse = parse_comm,
-    .print = print_comm,
-    .omits = is_auto,
-    .legal = legal_comm,
-    .on_device = on_device};
+const hp_axis hp_axis_comm = {.name = "comm",
+                              .example = "comm=halo:shm+allreduce:own.ring",
+                              .usual = "auto",
+                              .means = "back end (own mpi shm nccl) of everything, or of each kind (halo "
+                                       "stage stats allreduce, other collectives by name)",
+                              .parse = parse_comm,
+                              .print = print_comm,
+                              .omits = is_auto,
+                              .legal = legal_comm,
+                              .on_device = on_device};

@@ -1,5 +1,5 @@
-/* axis_compress.c - compressed messages: their text, and where they are possible. That `zero` and `sync` leave gradients
- * as they are is said here. */
+/* axis_compress.c - compressed messages: their text, and where they are possible. That `zero` and `sync`
+ * leave gradients as they are is said here. */
 #include "plan/strategy/axes/axis_compress.h"
 
 #include "networks/graph/precision.h"
@@ -119,8 +119,7 @@ const hp_axis hp_axis_compress = {
     .name = "compress",
     .example = "compress=halo:int8+allreduce:bf16",
     .usual = "none",
-    .means = "codecs of gradient sums (allreduce), of messages within a stage (halo) and from stage "
-             "to stage (stage)",
+    .means = "codecs of gradient sums (allreduce), messages within a stage (halo) and between stages (stage)",
     .parse = parse_compress,
     .print = print_compress,
     .omits = is_none,

@@ -27,7 +27,7 @@ static bool legal_channels(const hp_legal_case *c, hp_reject *why) {
 const hp_axis hp_axis_cp = {.name = "cp",
                             .example = "cp=2",
                             .usual = "1",
-                            .means = "output channels of every convolution on ranks of their own",
+                            .means = "ranks that share the output channels of every convolution",
                             HP_DEGREE(cp),
                             .family = HP_FAMILY_CHANNEL,
                             .marks = 3,

@@ -55,12 +55,12 @@ static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "cut=balanced");
 }
 
-const hp_axis hp_axis_cut = {
-    .name = "cut",
-    .example = "cut=9:9:9:11",
-    .usual = "balanced",
-    .means = "units per stage, numbered as `hplan explain` prints them; balanced: by cost",
-    .parse = parse_cut,
-    .print = print_cut,
-    .omits = is_balanced,
-    .legal = legal_cut};
+const hp_axis hp_axis_cut = {.name = "cut",
+                             .example = "cut=9:9:9:11",
+                             .usual = "balanced",
+                             .means = "units (layers that stay together) per stage; hplan explain numbers "
+                                      "and lists them; balanced: by cost",
+                             .parse = parse_cut,
+                             .print = print_cut,
+                             .omits = is_balanced,
+                             .legal = legal_cut};

@@ -17,7 +17,7 @@ static void settle(hp_strategy *s) {
 const hp_axis hp_axis_deep = {.name = "deep",
                               .example = "deep=6",
                               .usual = "0",
-                              .means = "units that the strips pass through; 0: the first stage",
+                              .means = "units that the strips pass through; 0: all of the first stage",
                               .at = offsetof(hp_strategy, deep),
                               .parse = parse_deep,
                               .print = hp_degree_print,

@@ -33,7 +33,7 @@ static bool legal_ranks(const hp_legal_case *c, hp_reject *why) {
 const hp_axis hp_axis_dp = {.name = "dp",
                             .example = "dp=4",
                             .usual = "1",
-                            .means = "data-parallel replicas over everything (PyTorch: DDP)",
+                            .means = "data-parallel replicas of everything (PyTorch: DDP)",
                             .alias = {{"ddp", "dp=N"}, {"data", "dp=N"}},
                             HP_DEGREE(dp),
                             .legal = legal_ranks};

@@ -1,5 +1,5 @@
-/* axis_gems.c - `gems`: passes per update of a bidirectional pipeline, every second one mirrored. How many there may be says
- * plan/strategy/schedules/gems.c. */
+/* axis_gems.c - `gems`: passes per update of a bidirectional pipeline, every second one mirrored. How many
+ * there may be says plan/strategy/schedules/gems.c. */
 #include "plan/strategy/axis_kinds.h"
 #include "plan/strategy/sched_kind.h"
 
@@ -24,7 +24,7 @@ static bool legal_gems(const hp_legal_case *c, hp_reject *why) {
 const hp_axis hp_axis_gems = {.name = "gems",
                               .example = "gems=4",
                               .usual = "2 with sched=gems",
-                              .means = "passes per update; every second one runs on the mirrored pipeline",
+                              .means = "passes per update; every second pass runs on the mirrored pipeline",
                               .at = offsetof(hp_strategy, gems),
                               .parse = hp_degree_parse,
                               .print = hp_degree_print,

@@ -1,4 +1,5 @@
-/* axis_ldp.c - `ldp`: data parallelism within the stages after the spatial ones. Its rule lives with `tail`. */
+/* axis_ldp.c - `ldp`: data parallelism within the stages after the spatial ones. Its rule lives with `tail`.
+ * */
 #include "plan/strategy/axis_kinds.h"
 
 const hp_axis hp_axis_ldp = {.name = "ldp",

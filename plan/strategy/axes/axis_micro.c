@@ -35,8 +35,8 @@ static bool legal_batch(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "--batch %lld", (long long)hp_strategy_batch(c->s, c->batch));
 }
 
-/* Sizes are counted in 64 bits: elements of all tensors, for all samples of a replica, times 8 bytes and what is kept of
- * them twice. No machine has as much. */
+/* Sizes are counted in 64 bits: elements of all tensors, for all samples of a replica, times 8 bytes and
+ * what is kept of them twice. No machine has as much. */
 static bool legal_amount(const hp_legal_case *c, hp_reject *why) {
     static const double MOST = (double)((int64_t)1 << 58);
     const int64_t group = hp_strategy_divisor(c->s), replica = c->batch / hp_strategy_replicas(c->s);

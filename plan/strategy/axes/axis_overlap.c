@@ -6,5 +6,5 @@ static const char *const words[] = {[HP_OVERLAP_NONE] = "none", [HP_OVERLAP_INTE
 const hp_axis hp_axis_overlap = {.name = "overlap",
                                  .example = "overlap=interior",
                                  .usual = "none",
-                                 .means = "compute what needs no halo while the halo is on its way",
+                                 .means = "compute what needs no halo while the halo is in flight",
                                  HP_WORD(overlap, words)};

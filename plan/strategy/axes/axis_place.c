@@ -1,4 +1,5 @@
-/* axis_place.c - `place`: which rank sits where (machines/placement.h), by a name or by the seat of each place. */
+/* axis_place.c - `place`: which rank sits where (machines/placement.h), by a name or by the seat of each
+ * place. */
 #include "plan/strategy/axis_kinds.h"
 
 #include "base/units.h"
@@ -102,7 +103,7 @@ const hp_axis hp_axis_place = {.name = "place",
                                .example = "place=cyclic",
                                .usual = "block",
                                .means =
-                                   "which rank sits where: block, cyclic, tile, or a list of seats, 0:2:1:3",
+                                   "which rank runs where: block, cyclic, tile, or a list of seats, 0:2:1:3",
                                .at = offsetof(hp_strategy, place),
                                .parse = parse_place,
                                .print = print_place,

@@ -1,4 +1,5 @@
-/* axis_prec.c - `prec`: the precision that is computed in. What int8-dynamic wants of `sp` and `strips` is said here. */
+/* axis_prec.c - `prec`: the precision that is computed in. What int8-dynamic wants of `sp` and `strips` is
+ * said here. */
 #include "plan/strategy/axis_kinds.h"
 
 #include "networks/graph/deploy.h"
@@ -49,7 +50,7 @@ static bool legal_prec(const hp_legal_case *c, hp_reject *why) {
 const hp_axis hp_axis_prec = {.name = "prec",
                               .example = "prec=bf16",
                               .usual = "fp32",
-                              .means = "fp32 tf32 bf16 fp16; inference also int8 int8-dynamic",
+                              .means = "precision: fp32 tf32 bf16 fp16; in inference also int8 int8-dynamic",
                               .alias = {{"fp16", "prec=fp16"}, {"bf16", "prec=bf16"}, {"int8", "prec=int8"}},
                               .at = offsetof(hp_strategy, prec),
                               .words = hp_prec_names,

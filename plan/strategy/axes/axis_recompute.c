@@ -21,12 +21,12 @@ static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out
     return n;
 }
 
-const hp_axis hp_axis_recompute = {.name = "recompute",
-                                   .example = "recompute=full",
-                                   .usual = "none",
-                                   .means =
-                                       "what the backward pass recomputes: boundary keeps unit inputs, full "
-                                       "stage inputs, except-last is full but for the last micro-batch",
-                                   HP_WORD(recompute, words),
-                                   .spare = HP_SPARE_KEPT,
-                                   .spares = spares};
+const hp_axis hp_axis_recompute = {
+    .name = "recompute",
+    .example = "recompute=full",
+    .usual = "none",
+    .means = "which activations are kept, the rest is recomputed: boundary inputs of units, full of stages, "
+             "except-last as full but all of the last micro-batch",
+    HP_WORD(recompute, words),
+    .spare = HP_SPARE_KEPT,
+    .spares = spares};

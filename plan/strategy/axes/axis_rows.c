@@ -9,12 +9,11 @@ static void settle(hp_strategy *s) {
     hp_proportions_settle(s, HP_AXIS_H);
 }
 
-const hp_axis hp_axis_rows = {
-    .name = "rows",
-    .example = "rows=5:3",
-    .usual = "even",
-    .means = "proportions of the tiles' heights; as many entries as a grid has rows, or a divisor: each "
-             "entry then is that of as many tiles, evenly",
-    HP_PROPORTIONS(HP_AXIS_H),
-    .settle = settle,
-    .legal = legal_rows};
+const hp_axis hp_axis_rows = {.name = "rows",
+                              .example = "rows=5:3",
+                              .usual = "even",
+                              .means = "proportions of tile heights; the number of entries divides that of "
+                                       "rows, and those of one entry share it evenly",
+                              HP_PROPORTIONS(HP_AXIS_H),
+                              .settle = settle,
+                              .legal = legal_rows};

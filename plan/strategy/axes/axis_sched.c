@@ -1,5 +1,5 @@
-/* axis_sched.c - `sched`: the order of forward and backward passes. Each order has a file in plan/strategy/schedules/, with
- * its rule. */
+/* axis_sched.c - `sched`: the order of forward and backward passes. Each order has a file in
+ * plan/strategy/schedules/, with its rule. */
 #include "plan/strategy/axis_kinds.h"
 #include "plan/strategy/sched_kind.h"
 

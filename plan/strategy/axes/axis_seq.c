@@ -1,4 +1,5 @@
-/* axis_seq.c - `seq`: ranks that share the tokens, and how (plan/strategy/sequence.h). What `tp` leaves to it is said here. */
+/* axis_seq.c - `seq`: ranks that share the tokens, and how (plan/strategy/sequence.h). What `tp` leaves to
+ * it is said here. */
 #include "plan/strategy/axis_kinds.h"
 
 #include "base/units.h"
@@ -35,7 +36,8 @@ static void print_seq(const hp_axis *a, const hp_strategy *s, char *out) {
     snprintf(out, HP_STRATEGY_TEXT, s->seq > 1 ? "%d:%s" : "%d", s->seq, ways[s->seq_by]);
 }
 
-/* Ranks that share the tokens of a stage hold the same parameters, so none may have a bias for some heads alone. */
+/* Ranks that share the tokens of a stage hold the same parameters, so none may have a bias for some heads
+ * alone. */
 static bool has_bias(const hp_graph *g) {
     for (int l = 0; l < g->n_layer; l++)
         if (g->layer[l].op == HP_ATTENTION && g->layer[l].n_param > 0) return true;
@@ -107,20 +109,19 @@ static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *o
     return n + add_ways(other, best->sp_rows[0], out + n);
 }
 
-const hp_axis hp_axis_seq = {
-    .name = "seq",
-    .example = "seq=4:ring",
-    .usual = "1",
-    .means = "ranks that share the tokens: each attends with its own to those of all, or with its heads to "
-             "all (seq=4:a2a)",
-    .at = offsetof(hp_strategy, seq),
-    .parse = parse_seq,
-    .print = print_seq,
-    .omits = hp_degree_is_one,
-    .reset = hp_degree_reset,
-    .legal = legal_seq,
-    .cut_key = cut_key,
-    .tried = HP_TRY_RANKS,
-    .tries = tries,
-    .family = HP_FAMILY_SEQUENCE,
-    .marks = 1};
+const hp_axis hp_axis_seq = {.name = "seq",
+                             .example = "seq=4:ring",
+                             .usual = "1",
+                             .means = "ranks that share the tokens; in attention each rank has the queries "
+                                      "of its own tokens (ring), or some heads of all tokens (seq=4:a2a)",
+                             .at = offsetof(hp_strategy, seq),
+                             .parse = parse_seq,
+                             .print = print_seq,
+                             .omits = hp_degree_is_one,
+                             .reset = hp_degree_reset,
+                             .legal = legal_seq,
+                             .cut_key = cut_key,
+                             .tried = HP_TRY_RANKS,
+                             .tries = tries,
+                             .family = HP_FAMILY_SEQUENCE,
+                             .marks = 1};

@@ -1,5 +1,5 @@
-/* axis_share.c - `share`: how much of the batch each data replica takes. Each then has its own part of every collective and
- * of every step. */
+/* axis_share.c - `share`: how much of the batch each data replica takes. Each then has its own part of every
+ * collective and of every step. */
 #include "plan/strategy/axis_proportions.h"
 
 static bool legal_share(const hp_legal_case *c, hp_reject *why) {
@@ -24,11 +24,11 @@ static void settle(hp_strategy *s) {
     hp_proportions_settle(s, HP_AXIS_N);
 }
 
-const hp_axis hp_axis_share = {.name = "share",
-                               .example = "share=3:1",
-                               .usual = "even",
-                               .means = "how much of the batch each data replica takes, one entry each: for "
-                                        "devices that are not alike",
-                               HP_PROPORTIONS(HP_AXIS_N),
-                               .settle = settle,
-                               .legal = legal_share};
+const hp_axis hp_axis_share = {
+    .name = "share",
+    .example = "share=3:1",
+    .usual = "even",
+    .means = "how much of the batch each data replica takes, one entry each: for unequal devices",
+    HP_PROPORTIONS(HP_AXIS_N),
+    .settle = settle,
+    .legal = legal_share};

@@ -1,5 +1,5 @@
-/* axis_sp.c - `sp`: a grid of tiles for each of the leading stages. More tiles than rows or columns are legal, such tiles
- * are empty; so is any grid after any other. */
+/* axis_sp.c - `sp`: a grid of tiles for each of the leading stages. More tiles than rows or columns are
+ * legal, such tiles are empty; so is any grid after any other. */
 #include "plan/strategy/strategy_axis.h"
 
 #include "base/units.h"
@@ -80,16 +80,15 @@ static bool legal_tiles(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "sp=%dx%d", s->sp_rows[0], s->sp_cols[0]);
 }
 
-const hp_axis hp_axis_sp = {
-    .name = "sp",
-    .example = "sp=2x2:1x2",
-    .usual = "none",
-    .means = "tiles, rows x columns, of the leading (spatial) stages, one entry each; with stages=1 the "
-             "whole network is tiled",
-    .alias = {{"spatial", "sp=2x2"}},
-    .parse = parse_grids,
-    .print = print_grids,
-    .omits = has_no_tiles,
-    .settle = settle,
-    .cut_key = cut_key,
-    .legal = legal_tiles};
+const hp_axis hp_axis_sp = {.name = "sp",
+                            .example = "sp=2x2:1x2",
+                            .usual = "none",
+                            .means = "tiles (rows x columns) of the spatial stages, which are the first "
+                                     "ones: an entry for each; with stages=1 the whole network is tiled",
+                            .alias = {{"spatial", "sp=2x2"}},
+                            .parse = parse_grids,
+                            .print = print_grids,
+                            .omits = has_no_tiles,
+                            .settle = settle,
+                            .cut_key = cut_key,
+                            .legal = legal_tiles};

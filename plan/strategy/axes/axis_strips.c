@@ -1,4 +1,5 @@
-/* axis_strips.c - `strips`: the image of an inference in strips, one after another through the first layers. */
+/* axis_strips.c - `strips`: the image of an inference in strips, one after another through the first layers.
+ * */
 #include "plan/strategy/axis_kinds.h"
 #include "plan/strategy/sched_kind.h"
 
@@ -62,7 +63,7 @@ static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out
 const hp_axis hp_axis_strips = {.name = "strips",
                                 .example = "strips=16",
                                 .usual = "1",
-                                .means = "inference: the image in strips, one after another",
+                                .means = "inference: strips of the image, one after another",
                                 HP_DEGREE(strips),
                                 .legal = legal_strips,
                                 .spare = HP_SPARE_STATE,

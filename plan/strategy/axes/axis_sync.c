@@ -89,14 +89,13 @@ int hp_sync_server(const hp_strategy *s, int size, int k) {
     return s->sync == HP_SYNC_PS ? k % servers : -1;
 }
 
-const hp_axis hp_axis_sync = {
-    .name = "sync",
-    .example = "sync=ps",
-    .usual = "allreduce",
-    .means = "how replicas come to the same update: ps parameter servers, local:8 own updates, averaged "
-             "every 8 steps",
-    .at = offsetof(hp_strategy, sync),
-    .parse = parse_sync,
-    .print = print_sync,
-    .omits = hp_field_is_zero,
-    .legal = legal_sync};
+const hp_axis hp_axis_sync = {.name = "sync",
+                              .example = "sync=ps",
+                              .usual = "allreduce",
+                              .means = "how replicas agree: ps parameter servers; local:8 each updates its "
+                                       "own parameters, which are averaged every 8 steps",
+                              .at = offsetof(hp_strategy, sync),
+                              .parse = parse_sync,
+                              .print = print_sync,
+                              .omits = hp_field_is_zero,
+                              .legal = legal_sync};

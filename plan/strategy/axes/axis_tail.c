@@ -1,4 +1,5 @@
-/* axis_tail.c - `tail`: ranks of the stage after the spatial ones. What `ldp` needs of these stages is said here, too. */
+/* axis_tail.c - `tail`: ranks of the stage after the spatial ones. What `ldp` needs of these stages is said
+ * here, too. */
 #include "plan/strategy/axis_kinds.h"
 
 static const char *const words[] = {[HP_TAIL_OWN] = "own", [HP_TAIL_SHARED] = "shared", NULL};
@@ -19,12 +20,11 @@ static bool legal_tail(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "tail=own");
 }
 
-const hp_axis hp_axis_tail = {
-    .name = "tail",
-    .example = "tail=shared",
-    .usual = "own",
-    .means = "ranks of the stage after the spatial ones: ranks of their own, or the tiles' ranks, which "
-             "change layout from tiles to samples",
-    HP_WORD(tail, words),
-    .cut_key = hp_field_cut_key,
-    .legal = legal_tail};
+const hp_axis hp_axis_tail = {.name = "tail",
+                              .example = "tail=shared",
+                              .usual = "own",
+                              .means = "ranks of the stages after the spatial ones: own; or, of a single "
+                                       "such stage, the tiles' ranks, each with a part of the samples",
+                              HP_WORD(tail, words),
+                              .cut_key = hp_field_cut_key,
+                              .legal = legal_tail};

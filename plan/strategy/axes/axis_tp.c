@@ -1,5 +1,5 @@
-/* axis_tp.c - `tp`: ranks that share linear layers and heads (plan/strategy/sequence.h). What layers with one parameter
- * need of `tp`, `cp`, `bp`, `zero` and `sync` is asked here. */
+/* axis_tp.c - `tp`: ranks that share linear layers and heads (plan/strategy/sequence.h). What layers with
+ * one parameter need of `tp`, `cp`, `bp`, `zero` and `sync` is asked here. */
 #include "plan/strategy/axis_kinds.h"
 
 #include "networks/graph/summands.h"
@@ -46,7 +46,7 @@ const hp_axis hp_axis_tp = {
     .name = "tp",
     .example = "tp=2",
     .usual = "1",
-    .means = "ranks that share linear layers and heads of transformers, and the tokens of all else",
+    .means = "ranks that share a transformer's linear layers and heads, and the tokens everywhere else",
     .alias = {{"tensor", "tp=N"}},
     HP_DEGREE(tp),
     .family = HP_FAMILY_TENSOR,

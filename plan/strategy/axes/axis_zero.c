@@ -108,9 +108,9 @@ const hp_axis hp_axis_zero = {
     .name = "zero",
     .example = "zero=1",
     .usual = "0",
-    .means = "ZeRO: ranks that hold the same parameters keep a part each of 1 the optimiser's state, 2 "
-             "gradients too, 3 parameters too (PyTorch: FSDP); 3:2:keep gathers 2 buckets ahead and keeps "
-             "them for the step",
+    .means = "ZeRO (PyTorch: FSDP). Ranks with the same parameters each keep a part: 1 of the optimiser's "
+             "state, 2 also of gradients, 3 also of parameters; 3:2:keep: gather 2 buckets ahead, and keep "
+             "gathered parameters for the whole step",
     .alias = {{"fsdp", "dp=N,zero=3"},
               {"zero1", "dp=N,zero=1"},
               {"zero2", "dp=N,zero=2"},
