@@ -24,10 +24,10 @@ typedef struct hp_interp_config {
     const hp_graph *graph;
     const hp_role *role;
     int32_t replica;
-    const hp_memory *memory; /* of the device */
+    const hp_memory *memory; /* the memory of the device */
     unsigned char *arena;    /* role->arena_bytes, in its memory */
     const hp_device_ops *ops;
-    hp_device *device; /* of this program and role */
+    hp_device *device; /* the device for this program and role */
     /* Fills the operands of a load task (either may be NULL) with their boxes of micro-batch `micro` of
      * iteration `iter`. */
     hp_status (*load)(void *loader, int32_t iter, int32_t micro, void *x, hp_dtype x_dtype,

@@ -22,7 +22,7 @@ void hp_watch_beat(hp_watch *w); /* from any thread */
 /* How long this rank may go without any task done. */
 typedef struct hp_patience {
     double fixed_s;      /* > 0: this and nothing else */
-    double predicted_s;  /* of one step, by the plan */
+    double predicted_s;  /* predicted duration of one step, seconds */
     bool predicted_here; /* the plan was made for this machine */
     double longest_s;    /* step measured so far, 0 before the first is over */
 } hp_patience;
