@@ -19,7 +19,7 @@ typedef struct hp_job_timing {
     hp_clock clock;
     hp_ring *ring;       /* the rank's trace; NULL: none */
     hp_sampler *sampler; /* of the yardsticks; NULL: none */
-    double start_s;      /* of the run, by hp_now_s */
+    double start_s;      /* start of the run, by hp_now_s */
     hp_watch *watch;
     hp_patience patience; /* how long a step may take */
 } hp_job_timing;

@@ -14,7 +14,7 @@ typedef struct option_row {
     const char *name, *arg, *doc;
     option_kind kind;
     size_t at;        /* offset of the field */
-    double low, high; /* of numbers */
+    double low, high; /* limits of a number */
 } option_row;
 
 #define AT(field) offsetof(hp_exec_options, field)

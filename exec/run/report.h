@@ -14,7 +14,7 @@ typedef struct hp_report_step_of {
     double loss, step_s;
     double step_cpu_s; /* CPU time of rank 0, less affected by other programs */
     double images_per_s;
-    double lr;   /* of this step */
+    double lr;   /* learning rate of this step */
     double norm; /* of its gradients, where they are clipped; else negative, and the member is omitted */
     double loss_scale;   /* of this step; 0: loss scaling is not used, and the member is omitted */
     bool skipped;        /* nothing was updated; else the member is omitted */
