@@ -26,7 +26,7 @@ typedef struct keys {
 
 typedef struct attention {
     const hp_bound *b;
-    int channels; /* of a head */
+    int channels; /* channels of a head */
     double scale;
     keys k;
     double *turned; /* a key */
