@@ -75,7 +75,7 @@ typedef struct setup {
     calibrate_jobs jobs;
     bool quick;            /* what one search needs, of cores */
     double seconds;        /* 0: no limit */
-    calibrate_store store; /* of samples */
+    calibrate_store store; /* the store of samples */
     char path[4096];
     local_gpu gpu;        /* where the device is one */
     const char *hostfile; /* of a cluster; NULL */

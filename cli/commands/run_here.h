@@ -7,7 +7,7 @@
 #include "plan/store/store.h"
 
 typedef struct run_here {
-    const char *path;     /* of the plan, for messages */
+    const char *path;     /* path of the plan, for messages */
     const char *hostfile; /* the nodes that are given; NULL: Slurm's, else this one */
     bool saves;           /* checkpoints: a copy of what each rank saves */
     bool eval;            /* the evaluation program runs too */
@@ -18,7 +18,7 @@ typedef struct run_here {
 /* What is here for a plan's device: this node, times the nodes that are given. */
 typedef struct run_offer {
     given_nodes given;
-    int devices; /* of this node: cores, or GPUs */
+    int devices; /* devices of this node: cores, or GPUs */
     bool gpus;   /* the plan asks for GPUs of some machine that is named */
     hp_here here;
 } run_offer;
