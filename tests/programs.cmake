@@ -133,7 +133,11 @@ if(TARGET hp_dnn)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda-stubs)
   file(CREATE_LINK ${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so ${CMAKE_BINARY_DIR}/cuda-stubs/libcuda.so.1 SYMBOLIC)
   foreach(test plans views choices kept strips)
-    set_tests_properties(exec/cuda/dnn/${test} PROPERTIES ENVIRONMENT
-      "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH};ASAN_OPTIONS=detect_leaks=0")
+    foreach(name exec/cuda/dnn/${test} long/exec/cuda/dnn/${test})
+      if(TEST ${name})
+        set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+          "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/cuda-stubs:$ENV{LD_LIBRARY_PATH}" ASAN_OPTIONS=detect_leaks=0)
+      endif()
+    endforeach()
   endforeach()
 endif()
