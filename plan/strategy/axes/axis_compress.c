@@ -29,7 +29,7 @@ static hp_status parse_one(char *item, int32_t codec[HP_TRAFFICS], hp_error *err
     }
     return hp_fail(err, HP_EUSAGE,
                    "strategy: compress: '%.40s' is not allreduce, halo or stage with a codec, for example "
-                   "compress=halo:int8+allreduce:bf16",
+                   "compress=allreduce:bf16+halo:int8",
                    item);
 }
 
@@ -117,7 +117,7 @@ static bool on_device(const hp_strategy *s, const hp_device_info *device, hp_rej
 
 const hp_axis hp_axis_compress = {
     .name = "compress",
-    .example = "compress=halo:int8+allreduce:bf16",
+    .example = "compress=allreduce:bf16+halo:int8",
     .usual = "none",
     .means = "codecs of gradient sums (allreduce), messages within a stage (halo) and between stages (stage)",
     .parse = parse_compress,
