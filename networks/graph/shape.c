@@ -210,10 +210,9 @@ static bool border_reaches(hp_border border, int64_t n, int64_t before, int64_t 
 static bool channels_within(const hp_layer *l, int64_t channels) {
     const int64_t block = (int64_t)l->kh * l->kw;
     if (l->kh < 1 || l->kw < 1 || l->out_c < 1 || l->groups < 1 || block > INT32_MAX) return false;
-    const int64_t n = block * l->out_c;
-    const double last =
-        (double)l->first + (double)(l->groups - 1) * l->step +
-        (double)(n / l->groups - 1) * l->step_outer; /* exact up to 2^53, more than any channel count */
+    const int64_t n = block * l->out_c, outer = n / l->groups - 1;
+    const double last = (double)l->first + (double)(l->groups - 1) * l->step +
+                        (double)outer * l->step_outer; /* exact up to 2^53, more than any channel count */
     return n % l->groups == 0 && last < (double)channels;
 }
 

@@ -134,7 +134,7 @@ static void events_tell_how_far_they_are_apart(void **state) {
 
 static void touch(void) {
     const volatile unsigned char *d = new_device(64);
-    _exit(d[3] == 0xff ? 0 : 0);
+    _exit(d[3] & 0);
 }
 
 static void follow(void) { /* the launch translates only arguments */

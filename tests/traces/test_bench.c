@@ -72,7 +72,7 @@ static void early_stopping_holds_with_99_percent_confidence(void **state) {
             wrong += bound < 0.9;
             sum += bound;
         }
-        assert_true(wrong <= TRIALS / 100 + 3 * sqrt(TRIALS / 100.0));
+        assert_true(wrong <= TRIALS / 100.0 + 3 * sqrt(TRIALS / 100.0));
         assert_true(sum / TRIALS > 0.9 && sum / TRIALS < 1);
     }
 }

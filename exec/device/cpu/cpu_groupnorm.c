@@ -30,7 +30,8 @@ static void add_up(const hp_bound *b, double *of, double factor) {
 
 static double share_of(const hp_bound *b) {
     const hp_shape *s = &b->shape;
-    return 1 / ((double)s->ih * s->iw * (s->full.oc / b->layer->groups));
+    const int channels = s->full.oc / b->layer->groups;
+    return 1 / ((double)s->ih * s->iw * channels);
 }
 
 static void add_squares(double *sum, const float *x, const double *mean, int n) {

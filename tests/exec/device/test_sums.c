@@ -158,13 +158,14 @@ static void near_block(double got, double want) {
 }
 
 static void check_rows(const hp_f32_kernels *k, const float *x) {
+    const int listed = ROWS / LISTED;
     float sum[CHANNELS] = {1, 2, 3};
     int32_t *next = malloc(ROWS * sizeof *next);
     k->sum.rows(sum, x, ROWS, CHANNELS, true);
     for (int c = 0; c < CHANNELS; c++) near_block((double)sum[c], 1 + c + ROWS * (double)0.1f);
     for (int i = 0; i < ROWS; i++) next[i] = i + LISTED < ROWS ? i + LISTED : -1;
     k->sum.listed(sum, x, LISTED - 1, next, CHANNELS, false);
-    for (int c = 0; c < CHANNELS; c++) near_block((double)sum[c], ROWS / LISTED * (double)0.1f);
+    for (int c = 0; c < CHANNELS; c++) near_block((double)sum[c], listed * (double)0.1f);
     near_block(k->point.squares(x, ROWS), ROWS * (double)0.1f * (double)0.1f);
     free(next);
 }

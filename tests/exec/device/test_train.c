@@ -95,7 +95,8 @@ static void check_winograd(const draw *d) {
     const double n = (double)larger(d->in[0].c, d->out.c), bound = 81 * n * (n + 12) * eps();
     compare(fast, exact, fast->y, exact->y, bound, NULL, "y");
     compare(fast, exact, fast->dx[0], exact->dx[0], bound, NULL, "dx");
-    const double tiles = (double)d->samples * ((d->out.h + 1) / 2) * ((d->out.w + 1) / 2);
+    const int high = (d->out.h + 1) / 2, wide = (d->out.w + 1) / 2;
+    const double tiles = (double)d->samples * high * wide;
     compare(fast, exact, HP_BUF_GRADS, HP_BUF_GRADS, 81 * tiles * (tiles + 12) * eps(), NULL, "gradient");
     rig_free(fast);
     rig_free(exact);

@@ -35,7 +35,7 @@ static int group_of(hp_program *p, group_dice *d, const int *role, int n) {
         if (same == n) return g;
     }
     group_add(p, 1);
-    for (int i = 0; i < n; i++) group_member(p, role[i]);
+    for (int i = 0; i < n; i++) join_group(p, role[i]);
     return p->n_group - 1;
 }
 
@@ -107,7 +107,7 @@ static fixture set_up(uint64_t seed) {
     f.p->role = HP_NEW(f.memory, hp_role, f.p->n_role);
     group_add(f.p, 1);
     for (int r = 0; r < f.p->n_role; r++) {
-        group_member(f.p, r);
+        join_group(f.p, r);
         f.p->role[r].place = HP_NEW(f.memory, hp_param_place, f.g->n_param);
     }
     for (int l = 0; l < f.g->n_layer; l++) /* groups in the layers' order, or the reverse */

@@ -195,8 +195,9 @@ conv draw_int8_conv(world *s, int in, int out, int k, int groups) {
 
 void step_conv(world *s, const value *x, int out, int k, int groups, value *y) {
     const conv c = draw_int8_conv(s, x->m.c, out, k, groups);
+    const int ins = x->m.c / groups;
     y->m.c = out;
-    name_value(s, y, draw(s, 0, 1) ? 0 : draw(s, 90, 160), draw_scale(s, 0.02 * k * sqrt(x->m.c / groups)));
+    name_value(s, y, draw(s, 0, 1) ? 0 : draw(s, 90, 160), draw_scale(s, 0.02 * k * sqrt(ins)));
     write_conv(s, &c, x, y);
     apply_conv(s, &c, &x->m, &y->m);
 }

@@ -10,7 +10,7 @@ int group_add(hp_program *p, int all_replicas) {
     return p->n_group++;
 }
 
-void group_member(hp_program *p, int role) {
+void join_group(hp_program *p, int role) {
     p->member[p->n_member++] = role;
     p->group[p->n_group - 1].n++;
 }
@@ -24,12 +24,12 @@ hp_program *random_groups(hp_arena *arena, group_dice *d, int size, int n_group)
     p->group = HP_NEW(arena, hp_group, n_group + 1);
     p->member = HP_NEW(arena, int32_t, (n_group + 1) * p->n_role);
     group_add(p, 1);
-    for (int r = 0; r < p->n_role; r++) group_member(p, r);
+    for (int r = 0; r < p->n_role; r++) join_group(p, r);
     for (int g = 0; g < n_group; g++) {
         const int few = group_roll(d, 1, 3), must = group_roll(d, 0, p->n_role - 1);
         group_add(p, group_roll(d, 0, 1));
         for (int r = 0; r < p->n_role; r++)
-            if (r == must || group_roll(d, 1, few) == 1) group_member(p, r);
+            if (r == must || group_roll(d, 1, few) == 1) join_group(p, r);
     }
     return p;
 }

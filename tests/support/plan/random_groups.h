@@ -11,7 +11,7 @@ typedef struct group_dice {
 
 int group_roll(group_dice *d, int low, int high);
 int group_add(hp_program *p, int all_replicas);
-void group_member(hp_program *p, int role);
+void join_group(hp_program *p, int role);
 
 /* On exactly `size` ranks. Group 0 is the world; n_group others, some with equal members,
  * some with one rank. */

@@ -115,7 +115,8 @@ static void idx_pixels_are_normalised_and_replicated(void **state) {
         assert_int_equal(read_sample(d, i, x, &label, NULL), HP_OK);
         assert_int_equal(label, i);
         for (int k = 0; k < 18; k++) {
-            const double mean = k % 3 == 0 ? 0.5 : 0.25, v = (double)(10 * i + k / 3);
+            const int64_t pixel = 10 * i + k / 3;
+            const double mean = k % 3 == 0 ? 0.5 : 0.25, v = (double)pixel;
             assert_true(x[k] == (float)((v / 255.0 - mean) / 0.5));
         }
     }
@@ -278,7 +279,7 @@ static void shuffle_sends_every_position_everywhere(void **state) {
         for (int64_t i = 0; i < 10; i++) count[i][hp_shuffle(seed, 0, i, 10)] += 1.0;
     double chi2 = 0.0;
     for (int i = 0; i < 10; i++)
-        for (int k = 0; k < 10; k++) chi2 += pow(count[i][k] - SEEDS / 10, 2.0) / (SEEDS / 10);
+        for (int k = 0; k < 10; k++) chi2 += pow(count[i][k] - SEEDS / 10.0, 2.0) / (SEEDS / 10.0);
     assert_true(chi2 < 126.1); /* 99.9 % of chi-square with 81 degrees of freedom, as row and
                                 * column sums are fixed */
 }

@@ -410,7 +410,8 @@ static void wide_samples_reach_the_network_in_full(void **state) {
     assert_int_equal(hp_dataset_read(d, 0, &all, HP_U8, bytes, &err), HP_OK);
     for (int i = 0; i < H * W * 3; i++) {
         const double std = 0.5 + (double)(i % 3);
-        assert_true(x[i] == (float)((wide[i / 3] / 65535.0 - 0.25) / std) && twice[i] == (double)x[i]);
+        const double stored = wide[i / 3];
+        assert_true(x[i] == (float)((stored / 65535.0 - 0.25) / std) && twice[i] == (double)x[i]);
         assert_int_equal(bytes[i], (wide[i / 3] * 255 + 32767) / 65535);
     }
     assert_int_equal(hp_dataset_read(f, 0, &all, HP_F32, x, &err), HP_OK);

@@ -112,7 +112,8 @@ static void images_of_any_format_find_their_masks(void **state) {
 /* Pillow's NEAREST: position o of n_out is source floor((o + 1/2) * n / n_out); with --resize, of
  * the middle of `full`. */
 static int nearest(int o, int n_out, int full, int n) {
-    return (int)floor((o + (full - n_out) / 2 + 0.5) * n / full);
+    const int margin = (full - n_out) / 2;
+    return (int)floor((o + margin + 0.5) * n / full);
 }
 
 static void masks_are_scaled_to_the_nearest_pixel(void **state) {
@@ -188,7 +189,7 @@ static void synthetic_maps_are_uniform(void **state) {
     double count[10] = {0}, chi2 = 0;
     for (int k = 0; k < 2; k++) assert_int_equal(read_sample(d, k, NULL, labels[k], NULL), HP_OK);
     for (int i = 0; i < SIDE * SIDE; i++) count[labels[0][i]]++;
-    for (int k = 0; k < 10; k++) chi2 += pow(count[k] - SIDE * SIDE / 10, 2) / (SIDE * SIDE / 10);
+    for (int k = 0; k < 10; k++) chi2 += pow(count[k] - SIDE * SIDE / 10.0, 2) / (SIDE * SIDE / 10.0);
     assert_true(chi2 < 27.88);
     assert_memory_not_equal(labels[0], labels[1], sizeof labels[0]);
     hp_dataset_close(d);
