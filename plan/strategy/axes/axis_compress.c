@@ -117,7 +117,7 @@ static bool on_device(const hp_strategy *s, const hp_device_info *device, hp_rej
 
 const hp_axis hp_axis_compress = {
     .name = "compress",
-    .example = "compress=allreduce:bf16+halo:int8",
+    .example = "compress=halo:int8+allreduce:bf16",
     .usual = "none",
     .means = "codecs of gradient sums (allreduce), messages within a stage (halo) and between stages (stage)",
     .parse = parse_compress,
