@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -140,7 +141,8 @@ static hp_suspect find_silent(hp_watch *w, bool *reads) {
     return (hp_suspect){.rank = -1, .task = -1, .iter = -1};
 }
 
-/* When another rank of the node last ended to read, in seconds of hp_now_s. */
+/* When another rank of the node last ended to read, in seconds of hp_now_s; -INFINITY: none did. The clock's
+ * origin may be the boot of a machine that is younger than the limit. */
 static double last_read_s(const hp_watch *w) {
     const uint64_t host = host_number();
     int64_t last = 0;
@@ -150,7 +152,7 @@ static double last_read_s(const hp_watch *w) {
         const int64_t ended = atomic_load(&row->read_ns);
         if (ended > last) last = ended;
     }
-    return 1e-9 * (double)last;
+    return last ? 1e-9 * (double)last : -INFINITY;
 }
 
 hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect *suspect) {
