@@ -255,11 +255,16 @@ static bool trains(const view *v) {
     return v->o->mode == HP_MODE_TRAIN;
 }
 
+/* Zero-bubble runs weight gradients of other micro-batches while it would wait (Qi et al. 2023). */
+static bool fills_waits(const view *v) {
+    return hp_sched_of(v->s)->splits_backward;
+}
+
 /* Seconds of one micro-batch on a position; `extra` counts exchanges. */
-static double pass_s(const position *p, bool extra) {
-    const double work = p->forward + p->backward + p->again;
-    if (extra) return work + p->exchange + p->norm_waits + p->gather_waits;
-    return fmax(work, p->least + p->norm_waits + p->gather_waits);
+static double pass_s(const view *v, const position *p, bool extra) {
+    const double work = p->forward + p->backward + p->again, waits = p->norm_waits + p->gather_waits;
+    if (extra) return work + p->exchange + waits;
+    return fmax(work, p->least + (fills_waits(v) ? 0 : waits));
 }
 
 /* --- the pipeline --- */
@@ -277,7 +282,7 @@ static double gems_s(const view *v, bool extra) {
     }
     for (int k = 0; k < n; k++) {
         const int own = run[k].own, mirror = run[k].mirror;
-        const double work = passes * (pass_s(&v->at[own], extra) + pass_s(&v->at[mirror], extra));
+        const double work = passes * (pass_s(v, &v->at[own], extra) + pass_s(v, &v->at[mirror], extra));
         best = fmax(best, before[own] + work + after[mirror]);
     }
     return best;
@@ -288,9 +293,8 @@ static double pipeline_s(const view *v, bool extra) {
     double best = 0, forward = 0, backward = 0;
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
-        const bool returns =
-            extra || !hp_sched_of(v->s)->splits_backward; /* zero-bubble puts other work there */
-        best = fmax(best, forward + micro * pass_s(p, extra) + (returns ? backward : 0));
+        const bool returns = extra || !fills_waits(v);
+        best = fmax(best, forward + micro * pass_s(v, p, extra) + (returns ? backward : 0));
         forward += p->lead;
         backward += p->trail;
     }
