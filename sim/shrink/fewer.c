@@ -119,20 +119,25 @@ static int32_t next_divisor(int32_t n, int32_t d) {
     return d;
 }
 
+/* One replica's devices. */
+static int devices_of_one(hp_strategy s) {
+    s.dp = s.clients = 1;
+    s.by[HP_AXIS_N].n = 0;
+    return hp_strategy_devices(&s);
+}
+
 typedef struct shape_list {
     const hp_strategy *from;
-    int n_devices, n;
+    int most_devices, n; /* of a replica */
     shape *at;
 } shape_list;
 
 static void add_shape(shape_list *l, shape h) {
-    hp_strategy one = shaped(l->from, &h);
-    one.dp = one.clients = 1;
-    one.by[HP_AXIS_N].n = 0;
-    h.roles = hp_strategy_devices(&one);
+    const hp_strategy one = shaped(l->from, &h);
+    h.roles = devices_of_one(one);
     h.lost = kinds(l->from) - kinds(&one);
     h.order = l->n;
-    if (h.roles <= l->n_devices && l->n < MOST_SHAPES) l->at[l->n++] = h;
+    if (h.roles <= l->most_devices && l->n < MOST_SHAPES) l->at[l->n++] = h;
 }
 
 /* Slices, channels and branches: divisors of what there are. */
@@ -162,8 +167,13 @@ static void list_shapes(shape_list *l) {
     qsort(l->at, (size_t)l->n, sizeof *l->at, compare_shapes);
 }
 
+/* Without tiles, slices of the samples begin at the first stage: a smaller shape may take more devices than
+ * the strategy did, and is left out. */
 int hp_strategy_fewer(const hp_strategy *s, int n_devices, hp_strategy *out, int room) {
-    shape_list l = {.from = s, .n_devices = n_devices, .at = calloc(MOST_SHAPES, sizeof(shape))};
+    const int had = devices_of_one(*s);
+    shape_list l = {.from = s,
+                    .most_devices = had < n_devices ? had : n_devices,
+                    .at = calloc(MOST_SHAPES, sizeof(shape))};
     HP_ASSERT(l.at);
     const int32_t replicas = s->dp * s->clients;
     int n = 0;

@@ -53,7 +53,7 @@ static hp_status try_listed(shrinker *s, const hp_question *q, hp_strategy *out,
 static hp_status try_fix(shrinker *s, hp_question *q, hp_strategy *out, hp_error *err) {
     hp_evaluation got;
     char change[HP_FIX_TEXT], text[HP_STRATEGY_TEXT];
-    HP_TRY(hp_question_evaluate(s->eval, q, HP_EVAL_MEMORY, s->arena, &got, err));
+    HP_TRY(hp_question_evaluate(s->eval, q, HP_EVAL_FITS, s->arena, &got, err));
     HP_TRY(hp_search_fix(s->eval, q, HP_FIX_THOROUGH, &got.reject, err));
     if (!hp_fix_found(got.reject.fix))
         return hp_fail(err, HP_EPLAN, "nothing like it fits on %d device%s: nearest %.200s: %s: %s; fix: %s",

@@ -19,25 +19,33 @@ static int64_t groups_of(const hp_strategy *s) {
     return (int64_t)s->micro * s->gems * (s->bn == HP_BN_ALL ? 1 : s->dp * s->clients);
 }
 
+/* For a random strategy, on a random number of devices. */
+static void must_list(uint64_t seed) {
+    world w = random_world(seed);
+    dice d = {seed, 9300};
+    const int n_devices = roll(&d, 1, 26);
+    hp_strategy *list = HP_NEW(w.arena, hp_strategy, MOST);
+    const int n = hp_strategy_fewer(&w.s, n_devices, list, MOST);
+    char from[HP_STRATEGY_TEXT], to[HP_STRATEGY_TEXT];
+    bool one = false;
+    hp_strategy_text(&w.s, from);
+    for (int i = 0; i < n; i++) {
+        if (hp_strategy_ranks(&list[i]) > n_devices)
+            fail_msg("seed %d: %s on %d: %s", (int)seed, from, n_devices, hp_strategy_text(&list[i], to));
+        assert_int_equal(groups_of(&list[i]), groups_of(&w.s));
+        one |= hp_strategy_ranks(&list[i]) == 1;
+    }
+    assert_true(one || n == MOST);
+    if (hp_strategy_ranks(&w.s) <= n_devices && w.s.clients == 1 && !hp_strategy_equal(&list[0], &w.s))
+        fail_msg("seed %d: %s on %d begins with %s", (int)seed, from, n_devices,
+                 hp_strategy_text(&list[0], to));
+    hp_arena_free(w.arena);
+}
+
 static void lists_are_on_the_devices_with_the_same_groups(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= law_cases(300); seed++) {
-        world w = random_world(seed);
-        dice d = {seed, 9300};
-        const int n_devices = roll(&d, 1, 26);
-        hp_strategy *list = HP_NEW(w.arena, hp_strategy, MOST);
-        const int n = hp_strategy_fewer(&w.s, n_devices, list, MOST);
-        bool one = false;
-        for (int i = 0; i < n; i++) {
-            assert_in_range(hp_strategy_ranks(&list[i]), 1, n_devices);
-            assert_int_equal(groups_of(&list[i]), groups_of(&w.s));
-            one |= hp_strategy_ranks(&list[i]) == 1;
-        }
-        assert_true(one || n == MOST);
-        if (hp_strategy_ranks(&w.s) <= n_devices && w.s.clients == 1)
-            assert_true(hp_strategy_equal(&list[0], &w.s));
-        hp_arena_free(w.arena);
-    }
+    for (uint64_t seed = 1; seed <= law_cases(300); seed++) must_list(seed);
+    must_list(1532); /* tiles that collapse beside slices */
 }
 
 /* A replica loses no kind of parallelism needlessly: two ranks are enough for one kind, whichever it is. */
@@ -102,33 +110,42 @@ static void make_setting(hp_arena *arena, const hp_graph *g, int64_t batch, sett
                                .straggler_rank = -1};
 }
 
+/* For a random strategy, on a random number of devices with little memory: what is found is legal and fits, or the nearest
+ * one is named with what it fails on. Returns whether one is found. */
+static bool must_fit(uint64_t seed) {
+    world w = random_world(seed);
+    dice d = {seed, 9400};
+    setting at;
+    hp_evaluation got;
+    hp_error err = {HP_OK, ""};
+    make_setting(w.arena, w.g, hp_strategy_batch(&w.s, groups_of(&w.s)), &at);
+    at.machine.device.memory_bytes = 1 << 16 << roll(&d, 0, 9);
+    hp_eval *e = hp_eval_new(w.arena, &at.setup);
+    hp_question q = hp_eval_question(e, &w.s, roll(&d, 1, 6));
+    const hp_status s = hp_search_shrink(e, &q, &q.s, &err);
+    if (s == HP_OK) {
+        assert_int_equal(hp_question_evaluate(e, &q, HP_EVAL_FITS, w.arena, &got, &err), HP_OK);
+        if (got.reject.code) fail_msg("seed %d: %s", (int)seed, got.reject.limit);
+    } else {
+        assert_int_equal(s, HP_EPLAN);
+        if (strncmp(err.text, "nothing like it fits on ", 24) != 0 || !strstr(err.text, ": E-"))
+            fail_msg("seed %d: %s", (int)seed, err.text);
+    }
+    hp_arena_free(w.arena);
+    return s == HP_OK;
+}
+
 static void what_is_found_is_legal_and_fits(void **state) {
     (void)state;
     int found = 0, refused = 0;
     for (uint64_t seed = 1; seed <= law_cases(60); seed++) {
-        world w = random_world(seed);
-        dice d = {seed, 9400};
-        setting at;
-        hp_evaluation got;
-        hp_error err = {HP_OK, ""};
-        make_setting(w.arena, w.g, hp_strategy_batch(&w.s, groups_of(&w.s)), &at);
-        at.machine.device.memory_bytes = 1 << 16 << roll(&d, 0, 9);
-        hp_eval *e = hp_eval_new(w.arena, &at.setup);
-        hp_question q = hp_eval_question(e, &w.s, roll(&d, 1, 6));
-        const hp_status s = hp_search_shrink(e, &q, &q.s, &err);
-        if (s == HP_OK) {
-            assert_int_equal(hp_question_evaluate(e, &q, HP_EVAL_FITS, w.arena, &got, &err), HP_OK);
-            if (got.reject.code) fail_msg("seed %llu: %s", (unsigned long long)seed, got.reject.limit);
-            found++;
-        } else {
-            assert_int_equal(s, HP_EPLAN);
-            assert_non_null(strstr(err.text, "E-MEM"));
-            refused++;
-        }
-        hp_arena_free(w.arena);
+        const bool fits = must_fit(seed);
+        found += fits;
+        refused += !fits;
     }
     assert_true(found >= (int)law_cases(60) / 3);
     assert_true(refused >= (int)law_cases(60) / 20);
+    must_fit(2639); /* refused once its buffers are placed */
 }
 
 /* If memory is short, recomputation comes before smaller groups of samples; if nothing fits, that is
