@@ -3,11 +3,22 @@
 
 #include "plan/strategy/sched_kind.h"
 
+#include <stddef.h>
 #include <string.h>
 
-/* Degrees within a replica: what becomes of them. */
+/* Degrees within a replica of which a divisor may stay: slices, channels, branches, ranks that share layers or tokens. */
+static const size_t degrees[] = {offsetof(hp_strategy, ldp), offsetof(hp_strategy, cp),
+                                 offsetof(hp_strategy, bp), offsetof(hp_strategy, tp),
+                                 offsetof(hp_strategy, seq)};
+enum { DEGREES = sizeof degrees / sizeof *degrees };
+
+static int32_t degree_of(const hp_strategy *s, int k) {
+    return *(const int32_t *)((const char *)s + degrees[k]);
+}
+
+/* What becomes of a replica. */
 typedef struct shape {
-    int32_t stages, ldp, cp, bp;
+    int32_t stages, degree[DEGREES];
     int32_t rows, cols; /* of the largest grid; the others in proportion */
     int lost, roles, order;
     int64_t skew; /* of the grid against the one there was */
@@ -56,17 +67,18 @@ static void leave_pipeline(hp_strategy *s) {
 }
 
 static bool is_shape_of(const hp_strategy *s, const shape *h) {
-    return h->stages == s->stages && h->ldp == s->ldp && h->cp == s->cp && h->bp == s->bp &&
-           h->rows == most(s->sp_rows, s->n_sp) && h->cols == most(s->sp_cols, s->n_sp);
+    for (int k = 0; k < DEGREES; k++)
+        if (h->degree[k] != degree_of(s, k)) return false;
+    return h->stages == s->stages && h->rows == most(s->sp_rows, s->n_sp) &&
+           h->cols == most(s->sp_cols, s->n_sp);
 }
 
 static hp_strategy shaped(const hp_strategy *from, const shape *h) {
     hp_strategy s = *from;
     if (is_shape_of(from, h)) return s;
     s.stages = h->stages;
-    s.ldp = h->ldp;
-    s.cp = h->cp;
-    s.bp = h->bp;
+    for (int k = 0; k < DEGREES; k++) *(int32_t *)((char *)&s + degrees[k]) = h->degree[k];
+    if (s.seq == 1) s.seq_by = HP_SEQ_RING;
     if (s.n_sp > 0) scale_tiles(from, h, &s);
     if (s.stages != from->stages) s.n_cut = 0;
     if (s.stages == 1 && from->stages > 1) leave_pipeline(&s);
@@ -101,8 +113,9 @@ static void place_anew(const hp_strategy *from, hp_strategy *s) {
 /* --- the shapes, in order --- */
 
 static int kinds(const hp_strategy *s) {
-    return (s->stages > 1) + has_tiles(s) + (s->ldp > 1) + (s->cp > 1) + (s->bp > 1) + (s->gems > 1) +
-           (s->chunks > 1);
+    int n = (s->stages > 1) + has_tiles(s) + (s->gems > 1) + (s->chunks > 1);
+    for (int k = 0; k < DEGREES; k++) n += degree_of(s, k) > 1;
+    return n;
 }
 
 static int compare_shapes(const void *a, const void *b) {
@@ -140,17 +153,17 @@ static void add_shape(shape_list *l, shape h) {
     if (h.roles <= l->most_devices && l->n < MOST_SHAPES) l->at[l->n++] = h;
 }
 
-/* Slices, channels and branches: divisors of what there are. */
-static void add_others(shape_list *l, shape h) {
-    const hp_strategy *s = l->from;
-    for (int32_t a = 1; a <= s->ldp; a = next_divisor(s->ldp, a))
-        for (int32_t b = 1; b <= s->cp; b = next_divisor(s->cp, b))
-            for (int32_t c = 1; c <= s->bp; c = next_divisor(s->bp, c)) {
-                h.ldp = s->ldp / a;
-                h.cp = s->cp / b;
-                h.bp = s->bp / c;
-                add_shape(l, h);
-            }
+/* This degree and the following, the largest first. */
+static void add_degrees(shape_list *l, shape h, int k) {
+    if (k == DEGREES) {
+        add_shape(l, h);
+        return;
+    }
+    const int32_t had = degree_of(l->from, k);
+    for (int32_t by = 1; by <= had; by = next_divisor(had, by)) {
+        h.degree[k] = had / by;
+        add_degrees(l, h, k + 1);
+    }
 }
 
 /* Among equals, fewer stages come before fewer tiles, and grids of the same shape before others. */
@@ -160,10 +173,12 @@ static void list_shapes(shape_list *l) {
     for (int32_t r = rows; r >= 1; r--)
         for (int32_t c = cols; c >= 1; c--)
             for (int32_t stages = s->stages; stages >= 1; stages--)
-                add_others(l, (shape){.stages = stages,
-                                      .rows = r,
-                                      .cols = c,
-                                      .skew = llabs((int64_t)r * cols - (int64_t)c * rows)});
+                add_degrees(l,
+                            (shape){.stages = stages,
+                                    .rows = r,
+                                    .cols = c,
+                                    .skew = llabs((int64_t)r * cols - (int64_t)c * rows)},
+                            0);
     qsort(l->at, (size_t)l->n, sizeof *l->at, compare_shapes);
 }
 
