@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* hp_import.column */
-enum { FORM, HAS_SIZE };
+enum { FORM, HAS_SIZE, COLUMNS /* of the rows so far; 0: none yet */ };
 enum { LATENCY, BANDWIDTH };
 enum { MOST_WORDS = 24 };
 /* From this size on, the rate of a window of messages in flight gives the time of one: its latency is small
@@ -79,6 +79,7 @@ static hp_status read_title(hp_import *i, const char *line, hp_error *err) {
                              err);
     i->column[FORM] = latency ? LATENCY : BANDWIDTH;
     i->column[HAS_SIZE] = size;
+    i->column[COLUMNS] = 0;
     i->table = true;
     return HP_OK;
 }
@@ -108,6 +109,16 @@ static hp_status check_rest(const hp_import *i, char *const *word, int first, in
     return HP_OK;
 }
 
+/* A row that was cut off, or where two ran together, has another number of words. */
+static hp_status check_columns(hp_import *i, const char *line, int n, hp_error *err) {
+    const int before = i->column[COLUMNS];
+    i->column[COLUMNS] = n;
+    if (before == 0 || before == n) return HP_OK;
+    const char *what =
+        hp_arena_printf(i->arena, "expected %d columns as in the row before, not %d", before, n);
+    return hp_import_bad(i, what, line, err);
+}
+
 static hp_status read_row(hp_import *i, const char *line, hp_error *err) {
     char copy[400], *word[MOST_WORDS];
     double size = 0, value;
@@ -121,6 +132,7 @@ static hp_status read_row(hp_import *i, const char *line, hp_error *err) {
     if (!hp_import_number(word[at], &value) || value <= 0)
         return hp_import_bad(i, "expected a value above 0", word[at], err);
     HP_TRY(check_rest(i, word, at + 1, n, err));
+    HP_TRY(check_columns(i, line, n, err));
     int32_t ranks, per_node;
     HP_TRY(hp_import_ranks(i, &ranks, &per_node, err));
     const double bytes = is_per_rank(i->s.op) ? size * ranks : size;

@@ -172,6 +172,14 @@ static void rows_that_begin_otherwise_are_refused(void **state) {
         {"12 # OSU MPI-CUDA Allreduce Latency Test v7.4\n13 # Size  Avg Latency(us) Min Latency(us)\n1024 "
          "12.50 11.00\n",
          "expected a size in bytes"},
+        {"# OSU MPI-CUDA Allreduce Latency Test v7.4\n# Size  Avg Latency(us)  Min Latency(us)  Iterations\n"
+         "8  12.50  11.00  1000\n1048576  11\n",
+         "line 4: expected 4 columns as in the row before, not 2"},
+        {"0: # OSU MPI-CUDA Allreduce Latency Test v7.4\n0: # Size  Avg Latency(us)\n0: 8  12.50\n"
+         "0: 16  1.00  12.50\n",
+         "line 4: expected 2 columns as in the row before, not 3"},
+        {"# OSU MPI-CUDA Barrier Latency Test v7.4\n# Avg Latency(us)  Min Latency(us)\n8.32  8.00\n8.40\n",
+         "line 4: expected 2 columns as in the row before, not 1"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
