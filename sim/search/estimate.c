@@ -1,6 +1,7 @@
 /* estimate.c - positions of the pipeline as sums of their units' costs; bounds and estimates from those. */
 #include "sim/search/estimate.h"
 
+#include "networks/graph/branch.h"
 #include "networks/graph/optimizer.h"
 #include "plan/strategy/sched_kind.h"
 #include "plan/strategy/schedule.h"
@@ -27,6 +28,7 @@ typedef struct position {
     double params;
     double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
     double strip;           /* and what strips need beside what is put together after them, roughly */
+    hp_branch_load fullest; /* what its fullest rank holds, relative to the mean over its branches, roughly */
     int parts;
     int mirror; /* GEMS: the position that its first rank mirrors */
 } position;
@@ -231,7 +233,11 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     }
     at->kept += share * kept;
     at->group_kept = fmax(at->group_kept, share * kept);
-    at->extended += (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->halo;
+    at->extended += share * (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->halo;
+    const int *layer = v->o->graph->unit_first;
+    const hp_branch_load fullest = hp_branch_fullest(v->o->graph, v->s->bp, layer[first], layer[end]);
+    at->fullest.maps = fmax(at->fullest.maps, fullest.maps);
+    at->fullest.params = fmax(at->fullest.params, fullest.params);
     at->busy += share * (p->busy[end] - p->busy[first]);
     at->parts = hp_stage_parts(v->s, stage);
     if (end < v->o->graph->n_unit)
@@ -393,12 +399,13 @@ static double likely_bytes(const view *v, int i) {
         1.05;                        /* gradients and messages beside what is kept: seen on residual nets */
     static const double at_once = 3; /* such a map, its gradient, sums on their way: seen on transformers */
     const position *p = &v->at[i];
-    const double flight = hp_schedule_in_flight(v->s, i), fixed = fixed_bytes(v, i);
-    if (!trains(v)) return fixed + under_way * (p->live + p->strip);
-    const double kept = v->s->recompute == HP_RECOMPUTE_NONE ? flight * (p->kept + p->extended)
-                                                             : flight * p->entering + p->again_kept;
+    const double flight = hp_schedule_in_flight(v->s, i), fixed = p->fullest.params * fixed_bytes(v, i);
+    if (!trains(v)) return fixed + under_way * (p->fullest.maps * p->live + p->strip);
+    const double kept = v->s->recompute == HP_RECOMPUTE_NONE
+                            ? flight * p->fullest.maps * (p->kept + p->extended)
+                            : flight * p->entering + p->fullest.maps * p->again_kept;
     const double packs = v->s->zero < 3 && !v->o->eager ? p->packs : 0; /* zero=3: of a bucket at a time */
-    return fixed + packs + under_way * kept + flight * p->scores + at_once * p->gathered;
+    return fixed + p->fullest.params * packs + under_way * kept + flight * p->scores + at_once * p->gathered;
 }
 
 static void find_memory(const view *v, hp_estimate *out) {
