@@ -30,7 +30,7 @@ hp_status hp_machine_local(hp_machine *m, hp_error *err) {
                       .nics_per_node = 1,
                       .device = guessed_core(),
                       .intra = LINK_SHM,
-                      .inter = LINK_TCP /* a placeholder where a rate is required: one node has no network */,
+                      .inter = LINK_TCP /* unused: one node has no network */,
                       .share_cpu = true};
     m->device.memory_bytes = here.memory_bytes;
     return HP_OK;

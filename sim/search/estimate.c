@@ -325,6 +325,14 @@ static int holders(const view *v, int i) {
     return hp_strategy_replicas(v->s) * v->at[i].parts / (v->s->cp * v->s->bp) * (v->s->gems > 1 ? 2 : 1);
 }
 
+/* Room for them on a node; ranks beyond the number of devices share those of a single node. */
+static int holders_on_a_node(const view *v, int ranks) {
+    const hp_machine *m = v->o->machine;
+    const int here = m->devices_per_node / (v->one_node ? v->n : 1);
+    if (m->nodes == 1) return ranks;
+    return here < 1 ? 1 : here;
+}
+
 /* The gradients' all-reduce, as far as the last backward pass does not hide it. */
 static double gradients_s(const view *v) {
     double most = 0;
@@ -332,9 +340,9 @@ static double gradients_s(const view *v) {
     for (int i = 0; i < v->n; i++) {
         const position *p = &v->at[i];
         const int ranks = holders(v, i);
-        const int here = v->o->machine->devices_per_node / (v->one_node ? v->n : 1);
+        const int here = holders_on_a_node(v, ranks);
         const double bytes = p->params * hp_dtype_bytes(v->o->dtype) / v->s->cp;
-        const double t = allreduce_s(v, HP_TRAFFIC_ALLREDUCE, ranks, here < 1 ? 1 : here, bytes);
+        const double t = allreduce_s(v, HP_TRAFFIC_ALLREDUCE, ranks, here, bytes);
         most = fmax(most, fmax(t - p->backward, t / 10));
     }
     return most;
@@ -426,7 +434,8 @@ double hp_estimate_weights(const hp_estimate_setup *o, const hp_strategy *s) {
 }
 
 hp_estimate hp_estimate_of(const hp_estimate_setup *o, const hp_strategy *s, const int32_t *counts) {
-    view v = {.o = o, .s = s, .one_node = hp_strategy_roles(s) <= o->machine->devices_per_node};
+    const hp_machine *m = o->machine;
+    view v = {.o = o, .s = s, .one_node = m->nodes == 1 || hp_strategy_roles(s) <= m->devices_per_node};
     v.micro_batch = o->batch / ((int64_t)hp_strategy_replicas(s) * hp_strategy_groups(s));
     add_stages(&v, counts);
     const bool gems = s->gems > 1;

@@ -221,6 +221,32 @@ static void one_rank_holds_what_the_graph_says(void **state) {
     }
 }
 
+/* --- one node --- */
+
+/* Nothing crosses a NIC. */
+static void the_network_of_one_node_is_unused(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= law_cases(30); seed++) {
+        dice d = {seed, 800};
+        world w = world_of("local", small_net, seed);
+        const int groups = roll(&d, 1, 6);
+        const hp_strategy s = random_strategy_of(&d, w.g, groups, 12, DRAW_ALL);
+        hp_estimate out[2];
+        hp_evaluation v[2];
+        hp_error err = {HP_OK, ""};
+        for (int i = 0; i < 2; i++) {
+            w.m.inter.bytes_per_s *= i ? 1e-3 : 1;
+            w.m.inter.latency_s *= i ? 1e3 : 1;
+            evaluate_with(&w, hp_strategy_batch(&s, groups), false);
+            must(hp_eval_estimate(w.e, &s, &out[i], &err), &err);
+            must(hp_evaluate(w.e, w.arena, &s, HP_EVAL_PLACED, &v[i], &err), &err);
+        }
+        assert_true(out[0].estimate_s == out[1].estimate_s && out[0].bound_s == out[1].bound_s);
+        assert_true(v[0].figures.step_s == v[1].figures.step_s);
+        hp_arena_free(w.arena);
+    }
+}
+
 /* --- cuts --- */
 
 static double stage_time(const hp_part_sums *p, int first, int end) {
@@ -450,6 +476,7 @@ int main(void) {
         cmocka_unit_test(likely_memory_is_near_programs),
         cmocka_unit_test(bounds_are_below_inference_programs),
         cmocka_unit_test(one_rank_holds_what_the_graph_says),
+        cmocka_unit_test(the_network_of_one_node_is_unused),
         cmocka_unit_test(cuts_over_unequal_stages_are_optimal),
         cmocka_unit_test(published_counts_of_saved_tensors),
         cmocka_unit_test(inference_holds_three_maps),
