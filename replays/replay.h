@@ -1,4 +1,4 @@
-/* replay.h - the traffic of networks that hplan does not build, as programs with dummy compute: so a back
+/* replay.h - communication of networks that hplan does not build, as programs with dummy compute: so a back
  * end, or a mix of them, can be measured on it.
  *
  * `dlrm`: a recommendation model in hybrid parallelism (Naumov et al. 2019, section 3.1). Every rank holds
