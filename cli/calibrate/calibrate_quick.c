@@ -255,8 +255,8 @@ static hp_status hold_candidates(chooser *c, double seconds, hp_error *err) {
     double longest_s = START_S + MEASURE_S;
     hp_status status = HP_OK;
     bool seen[HP_FAMILIES] = {false};
-    const int middle =
-        c->setup->step.batch ? 0 : c->needs.n_candidate / 3; /* of several batches, the middle one's */
+    /* Where there are several batches, the middle one comes first. */
+    const int middle = c->setup->step.batch ? 0 : c->needs.n_candidate / 3;
     for (int i = 0, n = 0; i < c->needs.n_candidate && n < HELD && status == HP_OK; i++) {
         const calibrate_candidate *k = &c->needs.candidate[(i + middle) % c->needs.n_candidate];
         const double before_s = hp_now_s();

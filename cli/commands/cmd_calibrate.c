@@ -30,7 +30,7 @@ typedef struct options {
     calibrate_import_options import;
 } options;
 
-static const double LARGE_ERROR = 0.1; /* of the best candidates, to be told */
+static const double LARGE_ERROR = 0.1; /* relative error of the best candidates that is worth a line */
 static const frame_option OPTIONS[] = {
     {"compute", 0, NULL, offsetof(options, compute), 0, "compute tasks only"},
     {"comm", 0, NULL, offsetof(options, comm), 0, "messages and collectives only"},
@@ -78,7 +78,7 @@ typedef struct setup {
     calibrate_store store; /* the store of samples */
     char path[4096];
     local_gpu gpu;        /* where the device is one */
-    const char *hostfile; /* of a cluster; NULL */
+    const char *hostfile; /* nodes of a cluster; NULL: this host */
     bool partial;         /* not everything is measured: keep the table's other rows */
 } setup;
 
@@ -188,7 +188,7 @@ static hp_status write_plan(workspace *w, const hp_plan *plan, hp_error *err) {
     return s;
 }
 
-/* Of a strategy, its network too. */
+/* The job's name; a strategy's begins with its network and image size. */
 static const char *name_of(hp_arena *arena, const calibrate_job *job) {
     if (!job->strategy) return job->text;
     return hp_arena_printf(arena, "%.24s %dx%d %s", job->net, job->image_h, job->image_w, job->text);
@@ -298,7 +298,7 @@ static hp_status write_machine(hp_arena *arena, const setup *s, hp_error *err) {
     return hp_outfile_commit(&o, err);
 }
 
-/* Of all that was measured so far. */
+/* Makes the table from everything measured so far. */
 static hp_status make_table(hp_arena *arena, const setup *s, hp_calibration *c, hp_cost_table **t,
                             hp_error *err) {
     hp_cost_table *before = NULL;

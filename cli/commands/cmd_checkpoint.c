@@ -99,9 +99,9 @@ typedef struct exported { /* the tensors of the file, and where each comes from 
     const hp_shards *shards;
     const hp_manifest *m;
     hp_st_tensor *tensor;
-    int32_t *kind; /* of the shards; HP_STATE_KINDS: the number of updates */
+    int32_t *kind; /* kind of the shards; HP_STATE_KINDS: the number of updates */
     int n;
-    void *data; /* of the current one */
+    void *data; /* the current tensor's elements */
 } exported;
 
 static hp_dtype dtype_of(const exported *e) {

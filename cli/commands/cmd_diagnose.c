@@ -58,7 +58,7 @@ static hp_status read_rings(const char *dir, stop_report *r, hp_error *err) {
         hp_ring_data data;
         hp_error ignored;
         snprintf(path, sizeof path, "%s/rank-%d.ring", dir, rank);
-        if (hp_ring_read(path, &data, &ignored) != HP_OK) continue; /* of another node */
+        if (hp_ring_read(path, &data, &ignored) != HP_OK) continue; /* another node has that rank */
         found++;
         for (int64_t i = 0; i < data.n_span; i++)
             hp_diagnosis_done(r->d, rank, data.span[i].iter, data.span[i].task);

@@ -298,7 +298,7 @@ static void probe_history(finding *f, json_t *facts) {
     json_object_set_new(facts, "history", read ? history_json(&figures) : json_null());
 }
 
-/* Of the newest run: `simulate --check-speed` takes seconds, this takes none. */
+/* Reports the speed that the newest run had; `simulate --check-speed` measures it, but takes seconds. */
 static void probe_speed(finding *f, json_t *facts) {
     history_figures figures;
     char line[HISTORY_LINE];

@@ -37,7 +37,7 @@ static hp_status export_chrome(hp_arena *arena, hp_db *db, const hp_trace *t, co
     return hp_export_chrome(arena, t, counter, N, path, err);
 }
 
-/* --- of a cost table --- */
+/* --- a cost table --- */
 
 static hp_status write_tuning(frame *f, const hp_cost_table *t, hp_tuning_report *r, hp_error *err) {
     const options *o = f->options;
@@ -70,7 +70,7 @@ static hp_status export_tuning(frame *f, hp_error *err) {
     return cli_finish_stdout(err);
 }
 
-/* --- of a run --- */
+/* --- a run --- */
 
 static hp_status export_run(frame *f, hp_error *err) {
     const options *o = f->options;

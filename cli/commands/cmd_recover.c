@@ -21,7 +21,7 @@ enum { PATH = 4200, SUFFIX = 11 /* ".tmp-XXXXXX" */ };
 
 typedef struct recovery {
     const options *o;
-    json_t *list;     /* of all folders */
+    json_t *list;     /* one entry per folder */
     const char *last; /* trace that was recovered; NULL: none was */
 } recovery;
 
@@ -40,7 +40,7 @@ static hp_status read_plan(hp_arena *arena, const char *path, hp_plan *plan, hp_
     return s;
 }
 
-/* Of processes that are gone; what another job has is not touched. */
+/* Removes what dead processes left behind; leaves other jobs alone. */
 static void sweep(const char *dir) {
     owner list[OWNERS];
     for (int i = owners_read(dir, list); i-- > 0;)

@@ -180,7 +180,7 @@ static void use_stored(const question *q, hp_evaluation *asked) {
 typedef struct answer {
     hp_evaluation asked, best;
     bool selected;   /* they are the same */
-    hp_mix_cost mix; /* of the asked one, where devices are not all alike */
+    hp_mix_cost mix; /* the asked strategy's, on a machine whose devices differ */
     const hp_cost_table *table;
 } answer;
 

@@ -23,8 +23,8 @@ typedef struct eval_result {
     hp_npy logits;     /* (..., classes) */
     double accuracy;   /* NaN: there are no labels */
     double agreement;  /* with the first result */
-    double sqnr_db;    /* of the first result over the difference */
-    double peak_bytes; /* of the fullest rank; NaN: only the logits are known */
+    double sqnr_db;    /* the first result's power over that of the difference */
+    double peak_bytes; /* peak of the fullest rank; NaN: only the logits are known */
     double images_per_s;
 } eval_result;
 

@@ -14,10 +14,10 @@ static const int64_t PROCESS_BYTES = 40000000;
 
 typedef struct demand {
     int ranks, nodes;
-    int devices;                     /* of the fullest node, of those that the plan's machine has */
-    int64_t node_bytes, total_bytes; /* of the fullest node, of all ranks */
+    int devices;                     /* devices that the plan's machine uses on the fullest node */
+    int64_t node_bytes, total_bytes; /* memory of the fullest node; of all ranks */
     int64_t rank_bytes;              /* the largest rank's plan, and its copy */
-    int64_t saved_bytes;             /* of that the largest copy for a checkpoint; 0: none are made */
+    int64_t saved_bytes;             /* largest copy for a checkpoint, part of rank_bytes; 0: none is made */
 } demand;
 
 static int64_t bytes_of(const hp_plan *plan, int role, bool eval) {

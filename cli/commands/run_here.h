@@ -28,8 +28,8 @@ hp_status run_offer_read(const hp_plan *plan, const char *hostfile, run_offer *o
 /* How many nodes the plan's ranks lie on. */
 int run_here_nodes(hp_arena *arena, const hp_plan *plan, const run_here *r);
 
-/* Of the plan's memory on this node, its processes and copies for checkpoints included: what is not free; 0: all of it is, or
- * it is on GPUs. */
+/* Bytes that this node lacks for the plan, its processes and copies for checkpoints included. 0: it has
+ * enough, or the plan runs on GPUs. */
 int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, const run_offer *o);
 
 /* Errors: HP_EPLAN with what the plan needs, what is here, and the command that plans for this machine; HP_EDATA

@@ -64,7 +64,7 @@ void simulate_rate_points(const simulate_setup *s, simulate_found *f) {
 
 /* --- one strategy at one count --- */
 
-/* Of the precision that the strategy names, or --prec. */
+/* Evaluates in the precision that the strategy names, or else in that of --prec. */
 static hp_status prepare(hp_arena *arena, simulate_setup *s, hp_strategy *asked, int64_t batch, hp_eval **e,
                          hp_error *err) {
     if (asked->prec == HP_PREC_FP32) asked->prec = s->network.prec[0];

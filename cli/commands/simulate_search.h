@@ -13,7 +13,7 @@ hp_status simulate_curves(hp_arena *arena, simulate_setup *s, simulate_found *f,
 /* One of the two, as --strategy says, with its points and how long it took. */
 hp_status simulate_find(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
 
-/* Of a list in --image: finds the plans of all sizes but the last, which becomes the options' own. */
+/* Finds plans for every size of a list in --image but the last, which becomes the size in the options. */
 hp_status simulate_earlier_sizes(hp_arena *arena, simulate_options *o, simulate_sizes *sizes, hp_error *err);
 void simulate_add_size(const simulate_setup *s, const simulate_found *f, simulate_sizes *sizes);
 

@@ -61,7 +61,7 @@ static hp_status one_strategy(hp_arena *arena, const simulate_setup *s, bool exc
 static hp_status prepare(hp_arena *arena, const experiment_row *row, const experiment_costs *c,
                          simulate_setup *s, hp_error *err) {
     simulate_options o = row->options;
-    if (c->roofline) o.costs.as = NULL; /* of no framework */
+    if (c->roofline) o.costs.as = NULL; /* the roofline is no framework's */
     HP_TRY(simulate_prepare(arena, &o, s, err));
     return experiment_use_costs(arena, c, s, err);
 }

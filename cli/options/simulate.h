@@ -69,7 +69,7 @@ typedef struct simulate_network {
     hp_graph *trained;                /* as built or imported */
     const char *model, *float_layers; /* see hp_plan */
     int n_prec, prec[HP_PRECS];
-    hp_graph *graph; /* of the precision at hand: simulate_precision */
+    hp_graph *graph; /* network in the current precision: simulate_precision */
 } simulate_network;
 
 typedef struct simulate_step {
@@ -82,7 +82,7 @@ typedef struct simulate_step {
 
 typedef struct simulate_epoch {
     int64_t samples; /* 0: not given */
-    double price;    /* of a device's hour; 0: not given */
+    double price;    /* price of one device for an hour; 0: not given */
 } simulate_epoch;
 
 typedef struct simulate_predicting {
@@ -131,7 +131,7 @@ hp_status simulate_choose_speed(hp_arena *arena, const simulate_options *o, simu
 
 /* What there is to say of a cost table beside its origin. */
 typedef struct simulate_costs {
-    int days;       /* of age; -1: nothing of it was measured */
+    int days;       /* age in days; -1: the table holds nothing measured */
     bool measured;  /* on a processor that it names */
     bool here;      /* which is this one */
     bool has_speed; /* it says how fast the machine was */

@@ -35,16 +35,16 @@ typedef struct simulate_tally {
 typedef struct simulate_without {
     int n_rejected;
     hp_rejected *rejected;
-    int n_absent; /* of the largest count: families without a candidate, and plain data parallelism */
+    int n_absent; /* families without a candidate for the largest count, and plain data parallelism */
     hp_absent *absent;
     hp_rejected plain;
-    const hp_rejected *nearest; /* of the count at hand */
+    const hp_rejected *nearest; /* for the current count */
 } simulate_without;
 
 /* What was not simulated. */
 typedef struct simulate_unseen {
     double gap;      /* it is at most this part faster than number 1 */
-    int n_promising; /* of those, of the last count */
+    int n_promising; /* how many of them the last count had */
     hp_open_strategy promising[HP_OPEN_LISTED];
 } simulate_unseen;
 
@@ -53,7 +53,7 @@ typedef struct simulate_facts {
     int n_gain;
     simulate_gain gain[SIM_MAX_GAINS];
     hp_mix_cost mix;       /* on a machine whose devices are not all alike; else zero */
-    int n_real, n_counted; /* of an int8 network: layers that stay real, of so many; 0 of 0: it is none */
+    int n_real, n_counted; /* int8 network: layers that stay real, layers counted; 0, 0: other networks */
     const char **real_layer;
     bool replaced;              /* a plan that lay where this one is written */
     int64_t without_zero_bytes; /* its memory with zero=0; 0: it has none */

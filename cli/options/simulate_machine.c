@@ -16,7 +16,7 @@ static int smallest_count(const simulate_setup *s) {
     return least;
 }
 
-/* Of --gpus; a strategy with too many is rejected as such. */
+/* The largest count in --gpus. A strategy that needs more is rejected with that reason. */
 static int largest_count(const simulate_setup *s) {
     int most = 0;
     for (int i = 0; i < s->curves.n_count; i++) most = s->curves.count[i] > most ? s->curves.count[i] : most;

@@ -300,7 +300,7 @@ static hp_status parse_network(hp_arena *arena, const simulate_options *o, simul
                         &s->network.trained, err));
     if (o->network.image && hp_graph_ids(s->network.trained) > 0)
         return hp_fail(err, HP_EUSAGE, "network %s reads ids, not images: leave out --image", s->network.net);
-    s->network.image_h = s->network.trained->image_h; /* of a network of text they are in its name */
+    s->network.image_h = s->network.trained->image_h; /* a network that reads text has its size in its name */
     s->network.image_w = s->network.trained->image_w;
     s->network.classes = s->network.trained->classes;
     return HP_OK;

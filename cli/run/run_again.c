@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_DEATHS = 2 }; /* of one rank in a row: what it runs on is not to be trusted */
+enum { MOST_DEATHS = 2 }; /* after so many of one rank in a row, its node or device is avoided */
 
 run_again run_again_first(const run_options *o) {
     return (run_again){.fit = {.here = o->fit_here, .elastic = o->elastic, .keep_device = o->device != NULL},

@@ -17,8 +17,8 @@ typedef struct run_again {
 } run_again;
 
 run_again run_again_first(const run_options *o);
-/* Of the attempt that ended so: true where there is another one, which goes on from the newest checkpoint. Errors (*why): that of the
- * attempt, or HP_EPLAN where no node is left. */
+/* Decides after an attempt that ended in `lost`. true: another attempt follows, from the newest checkpoint.
+ * Errors (*why): that of the attempt, or HP_EPLAN where no node is left. */
 bool run_again_may(hp_arena *arena, run_options *o, run_again *a, const cli_lost *lost, hp_error *why);
 void run_again_end(run_again *a);
 

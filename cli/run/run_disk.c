@@ -34,7 +34,7 @@ static int held(const char *dir) {
     return n;
 }
 
-/* Of the folder, or of the nearest above it that is there. */
+/* Free bytes at the folder, or at its nearest ancestor that exists. */
 static bool free_bytes(const char *dir, int64_t *bytes) {
     char path[4096];
     struct statvfs st;

@@ -16,7 +16,7 @@ typedef struct explain_stage {
     int64_t params;                         /* trained elements */
     int64_t macs;                           /* for one image's forward pass */
     hp_layout layout;
-    int parts;      /* of the layout, times the branches */
+    int parts;      /* parts of the layout, times the branches */
     int strip_unit; /* last unit computed in strips of the image, -1: none */
 } explain_stage;
 
@@ -49,7 +49,7 @@ typedef struct explain_way {
     hp_algorithm algorithm; /* LIBRARY: the back end's own */
     int64_t least, most;    /* bytes of the smallest and of the largest one */
 } explain_way;
-/* Of all tasks, sorted by operation, ranks and size. Returns how many, in `arena`. */
+/* Ways of all tasks, sorted by operation, ranks and size. Returns how many, in `arena`. */
 int explain_ways(hp_arena *arena, const hp_program *p, explain_way **way);
 /* Is number i of the same operation and ranks as the one before it? */
 bool explain_goes_on(const explain_way *way, int i);

@@ -16,8 +16,8 @@ static inline const char *costs_text(const hp_cost_table *t, char out[COSTS_TEXT
     return cli_plain(raw, out, COSTS_TEXT);
 }
 
-/* Of a prediction, the kinds of task that rest on guesses or on rates of others, and their part of the step: a line each, begun by
- * `head` ("number 1: "), none where there are none. */
+/* Prints one line for each kind of task that rests on guesses or on other kinds' rates, with its part of the
+ * predicted step. `head` ("number 1: ") begins each line. Prints nothing where there are none. */
 void costs_print_unmeasured(const char *head, const hp_exposure *x);
 /* [{"task", "guess", "datasheet"}], fractions of the step. */
 json_t *costs_unmeasured_json(const hp_exposure *x);

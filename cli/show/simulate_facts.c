@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of layers that compute: none of what it reads is quantised, before it or by itself. */
+/* Is the computing layer real: does it neither read a quantised tensor nor quantise its input? */
 static bool stays_real(const hp_graph *g, const hp_layer *l) {
     if (l->op == HP_INPUT || l->op == HP_QUANT || l->op == HP_DEQUANT || l->dynamic) return false;
     for (int k = 0; k < l->n_in; k++)

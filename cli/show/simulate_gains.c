@@ -8,7 +8,7 @@ static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32}
 /* Where ranks wait for gradients. */
 static const char *const looser[] = {"compress=allreduce:bf16", "compress=allreduce:int8",
                                      "compress=allreduce:powersgd:4", "sync=local:8"};
-static const double WORTH_TRYING = 0.05; /* of the step */
+static const double WORTH_TRYING = 0.05; /* part of the step that ranks wait for gradients */
 
 static bool available(const simulate_setup *s, hp_prec prec) {
     return hp_prec_allowed((int32_t)prec, s->step.mode == HP_MODE_INFER, s->device, NULL) &&
@@ -102,7 +102,7 @@ void simulate_gains(hp_arena *arena, const simulate_setup *s, simulate_found *f)
 
 void simulate_print_gains(const simulate_found *f) {
     static const double WORTH_SAYING = 1.1;
-    const char *option = NULL; /* of the one before */
+    const char *option = NULL; /* the gain printed before */
     for (int i = 0; i < f->facts.n_gain; i++) {
         const simulate_gain *g = &f->facts.gain[i];
         if (g->ratio < WORTH_SAYING) continue;

@@ -3,7 +3,7 @@
 #include "cli/show/simulate_show.h"
 #include "cli/show/next.h"
 
-/* Of this network at this size: what a table has of others says less of it. */
+/* Names the network and size: a table measured for others says less about this one. */
 static void print_calibrate(const simulate_setup *s, const simulate_found *f) {
     next_command c = next_start("calibrate");
     char image[32], batch[32], gpus[16];
