@@ -53,7 +53,7 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
     .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .kernels.tf32 = true, .kernels.winograd = true,       \
     .kernels.autocast = true, .memory.blocks = true
-/* Of 1.x, attention on scores that are stored. */
+/* Attention in 1.x stores its scores. */
 #define STORED_SCORES                                                                                        \
     .attention.score_passes = {4, 7}, .attention.score_passes_autocast = {10, 14},                           \
     .attention.head_copies = 4, .attention.stores_scores = true

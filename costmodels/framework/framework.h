@@ -15,15 +15,15 @@ enum { HP_FRAMEWORK_ROWS = 4 };
 
 /* Time of the host, in which a device may be idle. */
 typedef struct hp_framework_host {
-    double dispatch_s; /* of an operation that starts a kernel */
-    double module_s;   /* and of one that a module of Python starts: in the forward pass; 0: as others */
-    double region_s;   /* and of one on a processor: a parallel region of its cores; 0: as dispatch_s */
-    double step_s;     /* of a step before its first kernel, which nothing hides; 0: none */
+    double dispatch_s; /* for an operation that starts a kernel */
+    double module_s;   /* for one that a Python module starts, in the forward pass; 0: as others */
+    double region_s;   /* for one on a processor: a parallel region of its cores; 0: as dispatch_s */
+    double step_s;     /* before the first kernel of a step, never hidden; 0: none */
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
     double cycle_s;     /* from one look for gradients that may be summed to the next; 0: hooks start them */
     double message_ops; /* operations at each end of a message, the device being idle */
-    /* of them, those that its code shows: the others are in what a publication measured */
+    /* those of message_ops that the framework's code shows; a publication's measurements give the rest */
     double message_ops_read;
 } hp_framework_host;
 
@@ -55,7 +55,8 @@ typedef struct hp_framework_attention {
     /* how often the scores, stored whole, are read or written: forward, backward; 0: blocks are on the device alone */
     double score_passes[2];
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
-    double head_copies; /* of a map around attention: queries, keys, values, result; 0: nor of windows */
+    /* copies of maps around attention: queries, keys, values, result; 0: none, nor of windows */
+    double head_copies;
     /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
      * all of them */
     bool sums_tokens;
@@ -68,7 +69,7 @@ typedef struct hp_framework {
     hp_framework_kernels kernels;
     hp_framework_memory memory;
     hp_framework_attention attention;
-    /* of cost tables: the first goes before the others, all before hplan's; up to a NULL */
+    /* cost tables: the first precedes the others, all precede hplan's; ends with a NULL */
     const char *rows[HP_FRAMEWORK_ROWS];
     const char *layout; /* layout of its maps and kernels, in words: "channels first" */
     const char *source; /* sources of the figures, in words */
