@@ -18,7 +18,7 @@ typedef struct room {
 struct hp_ahead {
     hp_ahead_fill *fill;
     void *self;
-    int32_t n, first, n_asked; /* of the ring `asked` */
+    int32_t n, first, n_asked; /* size, first entry and length of the ring `asked` */
     room *room;
     int32_t *asked;
     bool stop;

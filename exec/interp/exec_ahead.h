@@ -13,7 +13,7 @@ typedef struct hp_ahead hp_ahead;
 /* Fills room `item` with what step `iter` reads. */
 typedef hp_status hp_ahead_fill(void *self, int32_t item, int32_t iter, hp_error *err);
 
-/* Of rooms 0 .. n-1. Errors: HP_EUNAVAIL, no thread. */
+/* Starts a thread that fills rooms 0 .. n-1. Errors: HP_EUNAVAIL, no thread. */
 hp_status hp_ahead_start(int32_t n, hp_ahead_fill *fill, void *self, hp_ahead **ahead, hp_error *err);
 /* Lets a fill under way end; what is asked for and not begun is forgotten. NULL is fine. */
 void hp_ahead_stop(hp_ahead *a);

@@ -37,7 +37,7 @@ typedef struct interp_graphs { /* tasks that a device launches together (graphs.
 typedef struct interp_loads {
     void **host;            /* per load and store task: page-locked room, or NULL */
     struct hp_ahead *ahead; /* fills those of loads for the next step; NULL */
-    int32_t left;           /* of this step, not yet done */
+    int32_t left;           /* tasks of this step that are not yet done */
 } interp_loads;
 
 struct hp_interp {
@@ -47,7 +47,7 @@ struct hp_interp {
     hp_ready ready;
     interp_queue *queue; /* per role.queue */
     int32_t n_flight, left;
-    int32_t n_computing; /* of those in flight, tasks of the compute queue */
+    int32_t n_computing; /* tasks of the compute queue among those in flight */
     interp_flight *flight;
     int64_t *sent;   /* per task: bytes handed out for it so far */
     int64_t *extent; /* per task: end of the highest buffer among its operands */

@@ -18,7 +18,7 @@ const char *interp_when(int32_t iter, char out[40]) {
     return out;
 }
 
-/* Of a group whose ranks on this node all move: those elsewhere are left to blame, unseen. */
+/* Names the ranks on other nodes, whose progress is not seen: every rank of the group on this node moves. */
 static void name_elsewhere(const hp_interp *in, int group, char *out, size_t n) {
     enum { NAMED = 8 };
     const hp_program *p = in->c.program;

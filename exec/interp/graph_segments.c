@@ -14,7 +14,7 @@ static bool by_host(const hp_task *t) {
 }
 
 void hp_graph_segments(const hp_role *r, int32_t *length) {
-    int32_t first = -1; /* of the segment that goes on; -1: none does */
+    int32_t first = -1; /* first task of the open segment; -1: none is open */
     for (int32_t t = 0; t < r->n_task; t++) {
         length[t] = 0;
         if (r->task[t].queue != COMPUTE) continue;

@@ -125,7 +125,7 @@ static int64_t cpu_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Of this thread's time, as computing would be: ranks that share a core take turns. */
+/* Burns this thread's CPU time, as computing would: ranks that share a core take turns. */
 static void keep_busy(const hp_interp *in, int64_t ns) {
     const int64_t end_ns = cpu_ns() + ns;
     while (cpu_ns() < end_ns && !(in->c.stop && *in->c.stop)) hp_watch_beat(in->c.watch);

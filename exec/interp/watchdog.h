@@ -47,9 +47,9 @@ typedef enum hp_waited {
     HP_WAITED_AGAIN,   /* another rank still reads its data: begin to count anew */
     HP_WAITED_STALLED, /* the suspect is set */
 } hp_waited;
-/* Of a rank that polls, has waited so long, and may wait for `limit_s`; to be called with every poll. A beat. Takes a fifth of a second once
- * the limit is reached. A rank that computes is silent without a beat in that fifth of a second, one that reads without one in
- * the second half of the wait. */
+/* Called with every poll by a rank that has waited `waited_s` and may wait `limit_s`; it counts as a beat.
+ * Takes a fifth of a second once the limit is reached. A computing rank is silent if it does not beat in that
+ * fifth of a second, a reading rank if it does not beat in the second half of the wait. */
 hp_waited hp_watch_wait(hp_watch *w, double waited_s, double limit_s, hp_suspect *suspect);
 
 /* Is that rank one of this node, whose beats are seen? */

@@ -18,7 +18,7 @@
 typedef struct hp_job_timing {
     hp_clock clock;
     hp_ring *ring;       /* the rank's trace; NULL: none */
-    hp_sampler *sampler; /* of the yardsticks; NULL: none */
+    hp_sampler *sampler; /* samples the yardsticks; NULL: none */
     double start_s;      /* start of the run, by hp_now_s */
     hp_watch *watch;
     hp_patience patience; /* how long a step may take */
@@ -26,7 +26,7 @@ typedef struct hp_job_timing {
 
 typedef struct hp_job_sink { /* where the results of inference go */
     struct hp_output *file;  /* NULL: not requested, or closed */
-    struct hp_votes *votes;  /* of the patches of an image; NULL: data are not patches */
+    struct hp_votes *votes;  /* classes that patches of an image vote for; NULL: data are not patches */
     struct hp_output *heat;  /* their heat map; NULL: none */
     float *row;              /* buffer of results converted to float32; grows */
     int64_t row_elems;
@@ -34,7 +34,7 @@ typedef struct hp_job_sink { /* where the results of inference go */
 
 typedef struct hp_job_scores {
     double loss, step_s;      /* last loss; median step time */
-    hp_loss_scale loss_scale; /* of fp16; value 0: none */
+    hp_loss_scale loss_scale; /* for fp16; value 0: none */
     double sum[HP_METRICS];   /* over all steps */
     double accuracy, eval_loss;
     int64_t eval_labels; /* over which these are means */
@@ -44,7 +44,7 @@ typedef struct hp_job_scores {
 typedef struct hp_job_strange { /* nonfinite.c: numbers that are not finite */
     bool looks_first;           /* all ranks know of such gradients before any updates */
     unsigned char *kept;        /* running statistics before the step; NULL: such steps are not left out */
-    bool now, gradient;         /* of the last step: a loss or a gradient; the loss is finite */
+    bool now, gradient;         /* in the last step: loss or gradient not finite; only the gradient */
     bool skipped;               /* the last step changed nothing */
     int64_t in_row, restored;   /* steps skipped since the last that was not, and in this run */
     char first[240],
@@ -73,7 +73,7 @@ typedef struct hp_job_device {
     void *view[HP_BUF_STATE + 1];
 } hp_job_device;
 
-typedef struct hp_job_deployed { /* of a deployed network; else NULL */
+typedef struct hp_job_deployed { /* deployed network; else NULL */
     struct hp_constants *constants;
     struct hp_observer *observer; /* set while the program is being observed */
 } hp_job_deployed;
@@ -102,7 +102,7 @@ typedef struct hp_job {
     hp_job_pass train, eval;
     int64_t steps; /* number of steps, planned and then done, those before this run too */
     hp_job_begin begin;
-    hp_rates rates; /* of training */
+    hp_rates rates; /* training's */
     hp_job_saved saved;
     hp_job_hashes hashes;
     hp_job_timing timing;

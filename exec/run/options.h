@@ -15,7 +15,7 @@ typedef struct hp_exec_data {
     bool shuffle;
     const char
         *on_broken; /* --on-broken: "stop", "skip" or "skip:P" when images of a folder cannot be read */
-    double broken_percent; /* of the images, that may be left out; negative: stop */
+    double broken_percent; /* percentage of images that may be left out; negative: stop */
 } hp_exec_data;
 
 typedef struct hp_exec_checkpoint {
@@ -36,7 +36,7 @@ typedef struct hp_exec_quantise {
     bool equalise, correct; /* equalise channels between layers; correct biases */
 } hp_exec_quantise;
 
-typedef struct hp_exec_output { /* of a deployed network */
+typedef struct hp_exec_output { /* deployed network */
     const char *file;           /* --output; NULL */
     const char *heatmap;        /* --heatmap: from the patches of an image; NULL */
     bool argmax;                /* --argmax: classes instead of logits in both */

@@ -14,7 +14,7 @@
 
 typedef struct quantising {
     hp_job *j;
-    hp_graph *graph; /* of the int8 program */
+    hp_graph *graph; /* the int8 program's */
     hp_clip_options clip;
     hp_factors factors;
     int64_t steps;

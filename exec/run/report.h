@@ -14,9 +14,9 @@ typedef struct hp_report_step_of {
     double loss, step_s;
     double step_cpu_s; /* CPU time of rank 0, less affected by other programs */
     double images_per_s;
-    double lr;   /* learning rate of this step */
-    double norm; /* of its gradients, where they are clipped; else negative, and the member is omitted */
-    double loss_scale;   /* of this step; 0: loss scaling is not used, and the member is omitted */
+    double lr;           /* learning rate of this step */
+    double norm;         /* norm of its gradients if they are clipped; negative: the member is omitted */
+    double loss_scale;   /* its loss scale; 0: loss scaling is off, and the member is omitted */
     bool skipped;        /* nothing was updated; else the member is omitted */
     const char *strange; /* its first number that is not finite, in words; "": not looked for */
 } hp_report_step_of;
@@ -28,7 +28,7 @@ typedef struct hp_report_eval {
     bool has;
     double accuracy, loss;       /* accuracy: of images, or of pixels */
     int64_t images, test_images; /* images that were looked at, of how many */
-    int64_t text_bytes;          /* of text, whose next ones were predicted; 0: the data are none */
+    int64_t text_bytes;          /* bytes of text whose successors were predicted; 0: the data are not text */
     bool has_iou;                /* the network predicts a class per pixel */
     double iou;                  /* NaN: no foreground in data or predictions */
 } hp_report_eval;
@@ -47,7 +47,7 @@ typedef struct hp_report_ranks { /* a number per rank each */
 
 typedef struct hp_report_final {
     int64_t steps;
-    double loss;         /* of the last step */
+    double loss;         /* last step's */
     double step_s;       /* median */
     double images_per_s; /* at the median */
     double loss_scale;   /* final value; 0: none */

@@ -25,7 +25,7 @@ hp_share hp_bind_share(const int32_t *numa, int cores, int index, int ranks, int
 /* --- the node --- */
 
 typedef struct cores {
-    hwloc_topology_t topology; /* of the allowed processors only */
+    hwloc_topology_t topology; /* allowed processors only */
     hwloc_bitmap_t allowed;
     int n;
     int32_t *numa;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 typedef struct hp_share {
-    int first, count; /* of the cores in topology order */
+    int first, count; /* cores, in topology order */
 } hp_share;
 
 /* The share of rank `index` of `ranks`: disjoint from the others', at least `threads` cores, and of one NUMA node

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 256, IMAGES = 2, STRIDES = 64 /* of all layers together, or a divisor of it */ };
+enum { SIDE = 256, IMAGES = 2, STRIDES = 64 /* common to all layers, or a divisor */ };
 
 typedef struct small_run {
     hp_arena *memory;

@@ -143,7 +143,8 @@ static void sample_hash(const hp_job *j, int32_t iter, int64_t what, const void 
     sample(j, HP_COUNTER_BITS, iter, hp_bits_value(what, hp_hash64(data, (size_t)bytes, 0)));
 }
 
-/* Of a buffer's parameters, or of all of it as number n_param or n_param + 1 (traces/bits.h). */
+/* Samples the hash of each parameter of a buffer, or of the whole buffer as number n_param or n_param + 1
+ * (traces/bits.h). */
 static hp_status hash_buffer(const hp_job *j, int32_t iter, hp_buffer_kind kind, hp_error *err) {
     const hp_role *r = j->train.role;
     const hp_buffer *b = &r->buffer[kind];

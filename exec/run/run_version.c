@@ -28,7 +28,7 @@ static void set_member(json_t *o, const char *device, const char *suffix, const 
     json_object_set_new(o, key, text_or_null(text));
 }
 
-/* Of a plug-in: what it finds here, or what is missing, and where it lies. */
+/* Adds what a plug-in finds on this host, or what is missing, and the plug-in's path. */
 static void add_plugin(json_t *o, const hp_device_info *d) {
     const hp_plugin *plugin = NULL;
     char text[512], path[4096];

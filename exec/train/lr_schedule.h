@@ -21,7 +21,7 @@ typedef struct hp_lr_schedule {
     double lr, least, gamma;
     int64_t warmup; /* steps in which it rises on a line from lr / warmup to lr */
     int32_t n;
-    int64_t at[HP_LR_STEPS]; /* of HP_LR_STEP, rising: steps from which on it is less */
+    int64_t at[HP_LR_STEPS]; /* HP_LR_STEP: steps that reduce the rate, ascending */
 } hp_lr_schedule;
 
 /* The words of the command line; NULL where they were not said. `lr`: the highest. Errors: HP_EUSAGE. */
@@ -30,8 +30,8 @@ typedef struct hp_lr_words {
 } hp_lr_words;
 hp_status hp_lr_parse(const hp_lr_words *w, double lr, hp_lr_schedule *s, hp_error *err);
 
-/* Of step `step`, from 0, of `total`. After the warm-up it is that of torch.optim.lr_scheduler's CosineAnnealingLR,
- * LinearLR, MultiStepLR. */
+/* The learning rate of step `step` (from 0) of `total`. After the warm-up it equals that of
+ * torch.optim.lr_scheduler's CosineAnnealingLR, LinearLR, MultiStepLR. */
 double hp_lr_at(const hp_lr_schedule *s, int64_t step, int64_t total);
 
 /* "cosine warmup=100 min=1e-05 of 2000 steps", the same of equal schedules. `out` holds HP_LR_TEXT bytes. */

@@ -20,7 +20,7 @@ typedef struct hp_reader hp_reader;
 typedef struct hp_reader_options {
     bool mask;  /* the stored values of a PNG of at most 8-bit grey levels, or of palette indices; c is 1 */
     bool slide; /* through OpenSlide for any name, so that `level` can be chosen */
-    int32_t level;       /* of a slide; 0 is the largest */
+    int32_t level;       /* level of a slide; 0 is the largest */
     hp_pulse pulse;      /* with every row, or piece that is decoded at once */
     hp_decoder *decoder; /* that reads the file (decoder.h); NULL: this process */
     int32_t channels; /* that the network takes, which decides what of many bands is read; 0: nobody knows */

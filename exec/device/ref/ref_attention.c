@@ -11,7 +11,7 @@
 
 /* One query of one head. */
 typedef struct query {
-    int64_t n, pixel;         /* of the output's box */
+    int64_t n, pixel;         /* indices in the output's box */
     int y, x, head, from, to; /* in the whole map; channels of the head that are in the output's box */
     double *q;                /* (head channels), turned */
     double *dy;               /* (head channels), 0 where not in the box; backward */

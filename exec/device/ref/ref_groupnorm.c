@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of one sample and group: the pixels of the whole map, and `width` channels from the `first` of the input's box on. */
+/* One sample and group: all pixels of the map, `width` channels from `first` of the input's box on. */
 typedef struct group {
     const double *x;
     int64_t pixels;

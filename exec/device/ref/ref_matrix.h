@@ -14,7 +14,7 @@ typedef struct hp_ref_matrix {
     hp_infer_op op;
     hp_matrix_units units;
     const float *scale;        /* quantised: per output; of the pack, or of the sample in hand */
-    hp_dynamic_places dynamic; /* of inputs quantised at run time */
+    hp_dynamic_places dynamic; /* for inputs quantised at run time */
 } hp_ref_matrix;
 
 hp_infer_prepare_fn hp_ref_prepare_matrix;

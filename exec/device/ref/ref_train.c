@@ -21,7 +21,7 @@ static int first_maximum(const double *v, int n) {
     return best;
 }
 
-/* Of the classes that are here. */
+/* Sums over the classes that this rank has. */
 void hp_ref_maxsum(const hp_bound *b, const hp_step *s) {
     (void)s;
     const int classes = b->map.in_c[0];
