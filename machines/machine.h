@@ -30,7 +30,7 @@ typedef struct hp_machine {
     hp_mix mix;             /* the other classes and the slow devices; zero: all are alike */
     hp_link_class intra;    /* between two devices of a node */
     hp_link_class inter;    /* one NIC */
-    double taper;   /* of the network above the leaf switches, 2 for a fat tree of 2:1; 0 and 1: none */
+    double taper;   /* oversubscription above the leaf switches, 2 for a 2:1 fat tree; 0 and 1: none */
     int32_t leaf;   /* nodes under a leaf switch; 0: not known */
     bool any_size;  /* a product: any number of its nodes can be had; else there are as many as it says */
     bool sharp;     /* its switches add up what passes them (SHARP), which NCCL uses */
