@@ -70,7 +70,7 @@ static hp_status apply_constant(onnx_call *c, const onnx_value *x, const onnx_co
     return HP_OK;
 }
 
-/* --- of tensors --- */
+/* --- tensors --- */
 
 static bool same_size(const onnx_reader *r, const onnx_value *x, const onnx_value *y) {
     const hp_tensor *a = &r->graph->tensor[x->tensor], *b = &r->graph->tensor[y->tensor];
