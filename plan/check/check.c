@@ -71,7 +71,7 @@ static hp_status check_shares(const hp_program *p, hp_error *err) {
     return HP_OK;
 }
 
-/* --- of one role --- */
+/* --- one role --- */
 
 static hp_status check_slots(const hp_program *p, int role, hp_error *err) {
     const hp_role *r = &p->role[role];
@@ -149,7 +149,7 @@ static hp_status check_fixed(const hp_program *p, const hp_graph *g, int role, h
     return HP_OK;
 }
 
-/* --- of one task --- */
+/* --- one task --- */
 
 /* Numbers, positions and rows that are possible at all. */
 static bool family_fits(const hp_graph *g, const hp_task *t) {

@@ -162,7 +162,7 @@ static void take_part(hp_role_builder *c) {
 static int32_t grads_of(hp_role_builder *c, const hp_pass *a, int bucket) {
     block *b = &c->zero.block[bucket];
     if (b->grads >= 0) return b->grads;
-    if (c->zero.scattered.bucket == bucket) take_part(c); /* of the micro-batch before */
+    if (c->zero.scattered.bucket == bucket) take_part(c); /* the part of the micro-batch before */
     b->grads = new_block(c, bucket);
     for (int l = 0; l < c->facts->g->n_layer; l++)
         if (c->params.bucket_of[l] == bucket) c->params.touched[l] = false;

@@ -5,7 +5,7 @@
 #include "plan/program/lanes.h"
 #include "plan/program/wiring.h"
 
-/* Of one role: its tasks in the joint order, and their lanes. */
+/* One role's tasks in the joint order, and their lanes. */
 typedef struct hp_lane_order {
     int32_t n, *task; /* old ids; the members of a lane stand side by side */
     int32_t *lane;    /* per old id: number of its lane, counted over all streams and roles; -1 */

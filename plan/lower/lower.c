@@ -212,7 +212,7 @@ static void lower_seats(hp_program_builder *b) {
     memcpy(b->p->seat, seat, sizeof *seat * (size_t)b->p->n_seat);
 }
 
-/* Of a micro-batch, each replica's samples. */
+/* Sets each replica's samples of a micro-batch. */
 static void lower_shares(hp_program_builder *b) {
     const hp_proportions *by = &b->facts->s->by[HP_AXIS_N];
     b->p->n_share = by->n;

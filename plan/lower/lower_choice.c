@@ -22,7 +22,7 @@ static int32_t fill_of(const hp_program_builder *b, int group) {
     return b->fill[group];
 }
 
-/* Of a group that lies so on its nodes. */
+/* The call of a group with `per_node` members on each of its nodes, added if it is new. */
 static int32_t call_of(hp_program_builder *b, hp_reduction how, int32_t per_node, int32_t root) {
     hp_program *p = b->p;
     for (int i = 0; i < p->n_call; i++)

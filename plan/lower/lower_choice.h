@@ -8,7 +8,7 @@
 typedef struct hp_comm_class {
     hp_collective what;
     int32_t ranks, per_node; /* members fill node after node, so many each */
-    int64_t up_to_bytes;     /* of the whole data; INT64_MAX: the last class */
+    int64_t up_to_bytes;     /* size of the whole data; INT64_MAX: the last class */
     int32_t choice;          /* hp_comm_choice; HP_COMM_AUTO: the device's own back end, by the rule */
 } hp_comm_class;
 

@@ -32,7 +32,8 @@ void lower_store(hp_role_builder *c, const hp_pass *a) {
     if (x >= 0) c->metric_writer = lower_task(c, lower_layer_task(a, HP_TASK_STORE, -1, 0), &x);
 }
 
-/* Of logits whose classes ranks share: what makes a softmax of all, added up over them. -1: one rank has all. */
+/* Emits the sums from which a softmax over classes split among ranks follows, added up over these ranks. -1:
+ * one rank has all classes. */
 static int32_t class_sums(hp_role_builder *c, const hp_pass *a, int32_t logits, int32_t labels) {
     const int32_t *groups = c->shared->groups[a->stage].classes;
     if (!groups) return -1;

@@ -61,7 +61,7 @@ typedef struct hp_lower_facts {
 
 /* The groups of a virtual stage; -1: one rank alone. */
 typedef struct hp_stage_groups {
-    int32_t *weights; /* of whole layers, then of split ones, per slice (see lower_slice) */
+    int32_t *weights; /* groups of whole layers, then of split ones, per slice (see lower_slice) */
     int32_t *sync;    /* see lower_sync_group */
     int32_t *classes; /* [flip * n_part + part]: who splits the classes of the same logits; NULL: nobody */
 } hp_stage_groups;
@@ -75,7 +75,7 @@ typedef struct hp_program_builder {
     hp_stage_groups *groups; /* per virtual stage */
     int32_t *tied_group; /* [layer * slices + slice]: who holds what layers of other stages are tied to; -1 */
     int first_stats;     /* groups from here on sum statistics; those before it gradients and metrics */
-    /* Of the groups that lower_groups made: */
+    /* For the groups that lower_groups made: */
     int32_t *fill; /* hp_group_fill; -1: not asked yet */
     int32_t roots; /* communicators that a group may need of each back end, for as many roots */
     int32_t
@@ -283,11 +283,11 @@ static inline bool lower_is_split(const hp_lower_facts *f, int layer) {
 }
 /* Who holds the weights of a virtual stage's layers, whole or split, that the part has. -1: it alone. */
 int lower_weight_group(const hp_program_builder *b, int vstage, int part, bool split);
-/* Of replicas with shares of their own, the one that a part of a virtual stage belongs to. */
+/* The replica, among those with shares of their own, that a part of a virtual stage belongs to. */
 int lower_share_of(const hp_lower_facts *f, int vstage, int part);
 /* Who adds up the statistics of a batch norm: the parts of a replica that hold the same weights. -1: one alone. */
 int32_t lower_sync_group(const hp_program_builder *b, int vstage, int part, int flip);
-/* Of a group that holds weights, the members of one replica (sync=local); -1: one rank alone. */
+/* The members of a group that holds weights that belong to one replica (sync=local); -1: one rank alone. */
 int lower_replica_group(const hp_program_builder *b, int group);
 
 /* lower/params.c: where parameters lie, buckets */

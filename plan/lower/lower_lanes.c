@@ -21,7 +21,7 @@ typedef struct relay { /* a role being written anew */
     const hp_lane_order *order;
     int32_t *now;     /* per old task: its new number */
     int32_t *stamp;   /* per new task: the last lane or task whose dependencies name it */
-    int32_t dep_room; /* of to->dep */
+    int32_t dep_room; /* room of to->dep */
     struct {
         int32_t first, end;
     } before[HP_LANE_STREAMS]; /* the stream's lane before, as new tasks */
@@ -54,10 +54,10 @@ static void write_task(relay *r, int task) {
 
 /* --- a lane --- */
 
-/* Of compute tasks, which follow each other, the last: that of an output that the host fetches says nothing
- * of those the device still has before it. */
+/* A lane waits only for the last compute task among its dependencies, as compute tasks run in order. Host and
+ * device are counted apart: an output fetched by the host does not show that the device is done. */
 static void wait_for_members(relay *r, int first, int end) {
-    int compute[2] = {-1, -1}; /* of the device, of the host */
+    int compute[2] = {-1, -1}; /* last on the device, last on the host */
     for (int task = first; task < end; task++) {
         const int old = r->order->task[task];
         for (int i = r->from->dep_first[old]; i < r->from->dep_first[old + 1]; i++) {

@@ -154,7 +154,8 @@ static int32_t *by_task(hp_role_builder *c, bool last) {
     return list;
 }
 
-/* Of a deployed graph packs hold the constants, filled once and for all; what codecs keep is for the next step. */
+/* Keeps what outlives a step: packs of a deployed graph hold constants, filled once; codecs keep values for
+ * the next step. */
 static void keep_constants(hp_role_builder *c) {
     for (int b = HP_BUF_FIXED; b < c->r->n_buffer; b++) {
         const uint8_t kind = c->r->buffer[b].kind;

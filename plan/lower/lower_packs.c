@@ -40,7 +40,7 @@ static void pack_task(hp_role_builder *c, int slot, int layer, const pack_size *
     if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
 }
 
-/* Of a deployed graph packs hold the constants, filled before the first step. */
+/* Packs of a deployed graph hold constants, filled before the first step: they need no task. */
 static void pack_layer(hp_role_builder *c, int slot, int layer) {
     int32_t *forward = &c->r->pack_forward[layer], *backward = &c->r->pack_backward[layer];
     if (*forward >= 0) return;

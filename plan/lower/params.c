@@ -19,13 +19,13 @@ int lower_slot_of(const hp_role *r, int vstage) {
 
 /* --- where parameters lie --- */
 
-/* Of the replicas with shares of their own, the role's, where each takes statistics by itself; else 0. */
+/* The role's replica where replicas with shares of their own take statistics separately; else 0. */
 static int share_apart(const hp_role_builder *c, int role) {
     return c->facts->s->bn == HP_BN_ALL ? 0 : role / (c->shared->p->n_role / hp_shares(c->facts->s));
 }
 
-/* Of a layer's running statistics, one rank per orientation and share counts: the first that computes some of the
- * layer, or one that runs both. */
+/* Does this role save the layer's running statistics? One rank per orientation and share does: the first that
+ * computes part of the layer, or one that runs both orientations. */
 static bool state_home(const hp_role_builder *c, int vstage, int layer, int slice) {
     int first[2] = {-1, -1}, both = -1;
     for (int role = 0; role < c->shared->p->n_role; role++) {
@@ -113,8 +113,8 @@ static void end_bucket(hp_role_builder *c, int group, int last, places *at) {
     at->bucket = at->trained = at->bucket + count;
 }
 
-/* Of layers first .. last, those that ranks split, or the others, from the last on, as a bucket: first their matrices, so
- * that what decays is one range (plan/program/update.h), then biases and what else is there. */
+/* Places layers first .. last as one bucket, from the last on: those that ranks split, or the others.
+ * Matrices come first, so that what decays is one range (plan/program/update.h), then biases and the rest. */
 static void place_bucket(hp_role_builder *c, int v, int part, bool split, int group, int first, int last,
                          places *at) {
     int lowest = -1;
@@ -131,7 +131,7 @@ static void place_bucket(hp_role_builder *c, int v, int part, bool split, int gr
  * in every dtype, so that the reference device sums the same buckets. */
 static void place_stage(hp_role_builder *c, int v, int part, bool split, places *at) {
     const int group = lower_weight_group(c->shared, v, part, split), first = c->facts->vstage[v].first;
-    int last = c->facts->vstage[v].end - 1; /* of the open bucket */
+    int last = c->facts->vstage[v].end - 1; /* last layer of the open bucket */
     int64_t elems = 0;
     for (int layer = last; layer >= first; layer--) {
         if (lower_is_split(c->facts, layer) != split) continue;

@@ -27,7 +27,7 @@ static rectangle rectangle_of(int rows, int cols, int room) {
     return best;
 }
 
-/* Of a slice of the samples: its tiles from (row, col) on; a tile is `each` parts. */
+/* Adds a rectangle of tiles from (row, col) of one slice of the samples; a tile has `each` parts. */
 static void add_rectangle(block_list *l, const hp_layout *tiles, rectangle of, int row, int col, int first,
                           int each) {
     l->size[l->n++] = of.rows * of.cols * each;
@@ -57,7 +57,7 @@ static void seats_tile(hp_arena *arena, const hp_strategy *s, int per_node, int3
 
 /* --- all kinds --- */
 
-/* Of one replica, for each of them; or of all. */
+/* The list gives the seats of one replica, repeated for each, or the seats of all replicas. */
 static void seats_as_written(const hp_strategy *s, int32_t *seat) {
     const int places = hp_strategy_devices(s);
     for (int k = 0; k < places; k++) seat[k] = k - k % s->n_seat + s->seat[k % s->n_seat];

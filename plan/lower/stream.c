@@ -14,7 +14,7 @@
 typedef struct strip_tensor {
     int32_t from, to; /* rows that are new in this strip: [from, to) */
     int32_t lo;       /* first row that the strip's buffer holds */
-    int32_t buffer;   /* of this strip, -1 */
+    int32_t buffer;   /* this strip's buffer, -1 */
     int32_t tail;     /* rows kept for later strips, -1: none */
     int32_t last;     /* last layer of the segment that reads it; -1: none */
     bool leaves;      /* read after the segment */
@@ -251,7 +251,7 @@ int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
     const bool columns = s->n_sp > 0 && s->sp_cols[0] > 1;
     int end = 1;
     while (end < g->unit_first[deep] && !hp_layer_reads_all_rows(g, end) &&
-           !(columns && g->layer[end].op == HP_ADAPTPOOL)) /* of all columns, on every tile of some */
+           !(columns && g->layer[end].op == HP_ADAPTPOOL)) /* needs all columns, but tiles have some */
         end++;
     return end > 1 ? end : 0;
 }

@@ -162,7 +162,7 @@ int64_t hp_attend_sums(const hp_graph *g, const hp_layer *l, const hp_shape *s) 
     return width * (windowed ? keys : s->oh * s->ow);
 }
 
-/* Of a backward pass, in float64 after the blocks: the gradient of a bias, and the queries'. */
+/* A backward pass adds the gradients of the bias and of the queries, in float64, after the blocks. */
 static int64_t attend_bytes(const hp_graph *g, const hp_layer *l, hp_task_op op, const hp_shape *s) {
     const int64_t blocks = hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES),
                   bias = l->n_param ? hp_param_elements(g, l, 0, s->oc0, s->oc0 + s->oc).count : 0;

@@ -27,7 +27,7 @@ int hp_compose_queue(hp_role *r, hp_queue queue);
 typedef struct hp_composed {
     hp_task_op op;
     int32_t queue;
-    int32_t tag; /* of a message its position within the channel, of a collective a bucket; else -1 */
+    int32_t tag; /* message: its position within the channel; collective: a bucket; else -1 */
     int32_t n_operand, operand[2];
     int32_t n_dep, dep[3];
     int64_t count; /* elements of a message or a collective; nanoseconds of HP_TASK_DUMMY */

@@ -17,10 +17,10 @@ double hp_model_flops(const hp_graph *g, bool train);
 typedef struct hp_epoch_question {
     int64_t samples, batch;
     bool whole;    /* a last batch that is not full is dropped, as training does */
-    double step_s; /* of one batch */
+    double step_s; /* one batch takes this long */
     int gpus;
-    double tdp_w;        /* of a device; 0: not known */
-    double price;        /* of a device's hour; 0: not given */
+    double tdp_w;        /* thermal design power of a device; 0: not known */
+    double price;        /* price of one device for an hour; 0: not given */
     double sample_flops; /* hp_model_flops */
     double device_flops_per_s;
 } hp_epoch_question;
@@ -28,9 +28,8 @@ typedef struct hp_epoch_question {
 /* NaN: not known, or not asked for. */
 typedef struct hp_epoch {
     double epoch_s, gpu_hours;
-    double
-        energy_kwh; /* of the devices alone, at their TDP all the time: an upper bound for them, not for the hosts */
-    double cost; /* in the unit of `price` */
+    double energy_kwh; /* devices alone, at TDP throughout: an upper bound without the hosts */
+    double cost;       /* in the unit of `price` */
     double flop_utilisation;
 } hp_epoch;
 hp_epoch hp_epoch_of(const hp_epoch_question *q);

@@ -11,7 +11,7 @@
 
 typedef struct hp_factor {
     int32_t param;      /* -1: before the first */
-    int64_t at;         /* of the gradient, within the range */
+    int64_t at;         /* first element of its gradient, within the range */
     int64_t rows, cols; /* cols 0: `rows` elements, as they are */
     int64_t p, q;       /* first elements of its factors; after the last parameter: how many there are */
 } hp_factor;

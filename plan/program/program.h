@@ -67,7 +67,7 @@ typedef struct hp_task_info {
 } hp_task_info; /* its operands: plan/program/operands.h */
 extern const hp_task_info hp_task_infos[HP_TASK_OPS];
 
-/* Of the elements of a tensor in a program that computes in `real`. */
+/* Type of a tensor's elements in a program that computes in `real`. */
 hp_dtype hp_tensor_dtype(const hp_tensor *t, hp_dtype real);
 
 /* Task flags. */
@@ -90,7 +90,7 @@ typedef struct hp_rows {
 typedef struct hp_task {
     uint8_t op; /* hp_task_op */
     uint8_t flags;
-    uint8_t dtype;              /* of the data moved (messages, collectives) */
+    uint8_t dtype;              /* type of the data moved (messages, collectives) */
     uint8_t algorithm;          /* hp_algorithm of a collective; else 0 */
     int16_t queue;              /* index into role.queue; 0 = compute */
     int16_t chunk;              /* index into role.slot: which of the role's stages this belongs to */
@@ -131,17 +131,17 @@ typedef struct hp_task {
         } update;
         /* send, recv */
         struct {
-            int32_t position; /* of the message within its channel */
+            int32_t position; /* the message's position within its channel */
             int64_t elems;
         } message;
         struct {
             int32_t bucket; /* whose parameters or gradients; -1: of none */
             int32_t call;  /* 0: a sum (root 0, equal parts, on one node); else 1 + index into program.call */
             int64_t first; /* element within the buffer */
-            int64_t elems; /* of the whole data (hp_collective_data.count) */
+            int64_t elems; /* elements of the whole data (hp_collective_data.count) */
         } collective;
         struct {
-            int64_t ns; /* of a processor's time */
+            int64_t ns; /* CPU time */
         } dummy;
     };
 } hp_task;
@@ -158,7 +158,7 @@ hp_elements hp_task_range(const hp_task *t);
 hp_rows hp_task_rows(const hp_task *t);
 /* 1 + index into program.call; 0: none. */
 int32_t hp_task_call_index(const hp_task *t);
-/* Of a batch norm with sums, forward or backward. */
+/* Pixels that the statistics of a batch norm with sums cover, forward or backward. */
 static inline int64_t hp_norm_pixels(const hp_task *t) {
     return t->op == HP_TASK_FWD ? t->forward.pixels : t->backward.pixels;
 }
@@ -207,8 +207,9 @@ typedef enum hp_buffer_kind {
 } hp_buffer_kind;
 
 enum { HP_MAX_ROLES = 1 << 16 };
-/* Of a row of logits, of the classes of one rank; of all ranks softmax and loss follow (Shoeybi et al. 2019, section 3;
- * rescaled by the greatest maximum as Milakov and Gimelshein 2018). The label's logit is 0 where its class is not. */
+/* One rank's sums over its classes, for each row of logits. The sums of all ranks give softmax and loss
+ * (Shoeybi et al. 2019, section 3; rescaled by the greatest maximum as in Milakov and Gimelshein 2018). LABEL
+ * is the label's logit, 0 on ranks without the label's class. */
 enum { HP_MAXSUM_MAX, HP_MAXSUM_SUM, HP_MAXSUM_AT, HP_MAXSUM_LABEL, HP_MAXSUMS };
 /* The metric buffer: sums over the samples of the step, or over their pixels where the network gives a class
  * per pixel; foreground is every class but 0. */
@@ -220,7 +221,7 @@ enum {
     HP_METRIC_PREDICTED, /* foreground */
     HP_METRIC_LABELLED,  /* foreground */
     HP_METRIC_OVERFLOW,  /* gradients that are not finite: where there are, the optimiser does nothing */
-    HP_METRIC_SQUARES,   /* of all gradients, where they are clipped: their sum */
+    HP_METRIC_SQUARES,   /* sum over all gradients, where they are clipped */
     HP_METRIC_ASKED,     /* not of samples: what the ranks want of each other after the step (hp_step.ask) */
     HP_METRICS
 };
@@ -245,8 +246,9 @@ typedef struct hp_buffer {
  * parallelism). */
 enum {
     HP_HERE = 1,
-    HP_HOME = 2, /* of all roles that hold this range, the one to save it; of running statistics: one whose
-                  * share counts (the true value is the sum over homes and replicas) */
+    /* the role that saves this range, among all that hold it; running statistics: a role whose share counts
+     * (the true value is the sum over homes and replicas) */
+    HP_HOME = 2,
     HP_START = 4 /* running statistics begin with the initial value on replica 0, else with zero */
 };
 typedef struct hp_param_place {
@@ -328,7 +330,7 @@ typedef struct hp_program {
     int32_t
         n_share; /* data replicas that are roles of one program, as many roles in a row each; 0: dp are alike */
     int64_t *share; /* samples of each in a micro-batch */
-    int32_t n_seat; /* of all places, or 0: each has its own (machines/placement.h) */
+    int32_t n_seat; /* places in the list: all of them, or 0: each has its own seat (machines/placement.h) */
     int32_t *seat;
 } hp_program;
 
@@ -406,7 +408,7 @@ static inline int hp_group_size(const hp_program *p, int group) {
 bool hp_group_has_role(const hp_program *p, int group, int role);
 /* The rank's number among the group's members. */
 int hp_group_member(const hp_program *p, int group, int role, int replica);
-/* Of the same members? A back end of its own makes another group of them. -1: of none. */
+/* Do two groups have the same members? A back end's own group is another one. -1: no group. */
 bool hp_group_equal(const hp_program *p, int a, int b);
 /* Member `k` of the group as `replica` sees it: a rank of the world. */
 static inline int hp_group_rank(const hp_program *p, int group, int replica, int k) {

@@ -7,10 +7,10 @@
 typedef struct hp_sent {
     double
         bytes; /* messages: as sent; collectives: the rank's share of what must move (hp_collective_volume) */
-    int64_t number; /* of messages sent and of collectives taken part in */
+    int64_t number; /* messages sent and collectives taken part in */
 } hp_sent;
 
-/* Of messages on a channel, and of a send, a receive or a collective: which kind they are. */
+/* The kind of traffic of messages on a channel; of a send, a receive or a collective. */
 static inline hp_traffic hp_channel_traffic(int channel) {
     return channel & HP_CHANNEL_WITHIN ? HP_TRAFFIC_HALO : HP_TRAFFIC_STAGE;
 }

@@ -47,7 +47,7 @@ static hp_work descent_work(const hp_program *p, const hp_graph *g, const hp_rol
     return w;
 }
 
-/* Of the member that has no less than others. */
+/* Work of the last member, which has the largest share. */
 static hp_work norm_work(const hp_program *p, const hp_role *r, const hp_task *t) {
     const int group = r->bucket[t->update.bucket].group, last = group < 0 ? 0 : hp_group_size(p, group) - 1;
     hp_work w = {.size = t->update.call ? (double)hp_updated_elems(r, t)

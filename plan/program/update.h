@@ -8,7 +8,7 @@
 /* Elements of one state of the optimiser: they follow each other in its buffer. */
 int64_t hp_state_elems(const hp_program *p, const hp_graph *g, const hp_role *r);
 
-/* Of a member's part of the task's bucket, from its first element on, those that decay. */
+/* Elements that decay in a member's part of the task's bucket; they come first. */
 int64_t hp_decayed_elems(const hp_graph *g, const hp_role *r, const hp_task *t, int member);
 
 /* Whose squares a member sums, in the buffer of gradients: its part of the bucket, or where all members have all of it,

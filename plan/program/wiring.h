@@ -35,7 +35,7 @@ typedef struct hp_wiring {
 /* Everything lives in `arena`; ids must be in range. Cost: linear in tasks and dependencies, q log q in a role's
  * queues. */
 hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p);
-/* Of one role alone: queues have no partners. */
+/* Wires one role alone: its queues have no partners. */
 void hp_wire_role(hp_arena *arena, const hp_role *role, hp_wired_role *w);
 
 /* The role's queue of that kind, or -1; of two that lead to the same place the first in order. */

@@ -13,29 +13,31 @@ typedef struct hp_work {
      * element. Layers only. */
     char key[80];
     double size; /* the class's size axis: output pixels x samples; elements; bytes for send and all-reduce */
-    double flops; /* of the task */
-    double bytes; /* of memory traffic, reading and writing each operand once */
-    double rows, cols,
-        depth; /* of a matrix product's result, such as pixels and channels, and of its sums; 0: it is none */
-    /* Of attention "attention" or "causal": rows are then the queries of a head (of a window), cols its channels, depth the keys
-     * of a query in the mean, of so many heads and windows of all samples; else NULL. */
+    double flops; /* floating-point operations of the task */
+    double bytes; /* memory traffic: each operand is read and written once */
+    /* Matrix product: rows and columns of the result, such as pixels and channels, and the length of its
+     * sums; 0: no product. */
+    double rows, cols, depth;
+    /* Attention: "attention" or "causal"; else NULL. rows: queries of a head (in a window); cols: its
+     * channels; depth: mean number of keys per query; groups: heads and windows, over all samples. */
     const char *attends;
     double groups;
-    double products;   /* of its matrices: 2 forward, 5 backward */
-    double kept_bytes; /* of bytes, those of keys and values */
+    double products;   /* attention's matrix products: 2 forward, 5 backward */
+    double kept_bytes; /* part of `bytes`: keys and values */
     const char
         *factors; /* type that is multiplied where tensors are stored in another; NULL: as the key says */
     bool library; /* by a framework's kernels, whatever was measured of hplan's own */
-    /* Of kernels with rates of their own among those of the operation: a product of matrices as they are ("dense"), of which
-     * rows are no whole 16 bytes ("odd"); attention with a bias ("biased"); a convolution of an image's few channels, in
-     * inference (hp_rates_stem); or NULL. */
+    /* Rate class within the operation: a plain matrix product ("dense"), with rows that are not a multiple of
+     * 16 bytes ("odd"); attention with a bias ("biased"); a convolution of an image's few channels, in
+     * inference (hp_rates_stem). NULL: the operation's own. */
     const char *rates;
-    double passes; /* of these, those of passes before the layer's kernel: the input quantised at run time */
+    /* Part of `bytes`: passes before the layer's kernel, which quantise its input at run time. */
+    double passes;
 } hp_work;
 
 extern const char *const hp_rates_stem;
 
-/* Of a processor without measurements: the ridge of a 2020s device lies between 5 and 50. */
+/* Assumed for a processor without measurements: the ridge of a 2020s device lies between 5 and 50. */
 #define HP_MACS_PER_BYTE 10.0
 
 hp_work hp_task_work(const hp_program *p, const hp_graph *g, const hp_role *r, int task);
@@ -44,13 +46,13 @@ typedef struct hp_work_case {
     int32_t layer; /* -1: copies and sums, which are not a layer's: in_elems alone, bytes of an accum */
     uint8_t op, eval;
     uint8_t sums;         /* batch norm with statistics that come from elsewhere; of a copy: it adds */
-    uint8_t dtype;        /* of what a copy or an accum moves */
+    uint8_t dtype;        /* copy, accum: type of the elements moved */
     int32_t in[HP_AXES];  /* box of the first input that the task reads, or whose gradient it writes */
     int32_t out[HP_AXES]; /* box of the output; stats: of the pixels that are counted */
-    int64_t in_elems;     /* of all inputs together */
-    int64_t stored_elems, stored_bytes; /* of them, those that are not in the program's dtype */
+    int64_t in_elems;     /* all inputs together */
+    int64_t stored_elems, stored_bytes; /* part of in_elems that is not in the program's dtype */
     int64_t pairs;                      /* attention: of queries and keys, of all samples and one head */
-    int64_t run_bytes;                  /* of a copy: side by side in both buffers, as its key has it */
+    int64_t run_bytes;                  /* copy: bytes contiguous in both buffers, rounded as in its key */
 } hp_work_case;
 
 /* The sizes of a task of which there are many: fwd, bwd, bwdw, stats, bstats, copy, accum; false for others. The

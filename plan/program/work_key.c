@@ -40,7 +40,7 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
     }
 }
 
-/* Of attention, the keys of a pixel. */
+/* Length of a row, as the key has it; for attention, the keys of a pixel. */
 static int row_length(const hp_graph *g, const hp_work_case *c) {
     if (g->layer[c->layer].op == HP_ATTENTION)
         return (int)((double)c->pairs / hp_length_product(c->out, HP_AXIS_N, HP_AXIS_W));

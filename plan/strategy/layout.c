@@ -27,7 +27,7 @@ int hp_position_of(const hp_strategy *s, int stage) {
     return stage < n ? stage : n - 1;
 }
 
-/* Of one of the replicas with shares of their own. */
+/* Layout within one of the replicas with shares of their own. */
 typedef struct grid {
     int32_t rows, cols, slices;
 } grid;
@@ -75,7 +75,7 @@ static int first_role(const hp_strategy *s, int position) {
     return count(role);
 }
 
-/* Of one of these replicas. */
+/* Roles of one of these replicas. */
 static int own_roles(const hp_strategy *s) {
     return first_role(s, hp_positions(s));
 }

@@ -19,7 +19,7 @@ static bool beyond_torch(const hp_layer *l) {
     return l->op == HP_AVGPOOL && sized && l->count_include_pad;
 }
 
-/* Of each maximum its place in the window is kept, in a byte (hp_save_bytes). */
+/* Max-pooling keeps the place of each maximum within its window in a byte (hp_save_bytes). */
 static bool beyond_a_byte(const hp_layer *l) {
     return l->op == HP_MAXPOOL && (int64_t)l->kh * l->kw > 256;
 }

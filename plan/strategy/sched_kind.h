@@ -18,7 +18,7 @@ typedef struct hp_sched_kind {
     /* Does a text that names no order mean this one? NULL: never, or as hp_sched_plain says. */
     bool (*implied)(const hp_strategy *s);
     bool (*legal)(const hp_legal_case *c,
-                  hp_reject *why); /* of strategies with this order; NULL: no conditions */
+                  hp_reject *why); /* conditions on strategies with this order; NULL: none */
 } hp_sched_kind;
 
 #define SCHED(ID, id) extern const hp_sched_kind hp_sched_##id;

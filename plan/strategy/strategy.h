@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HP_MAX_DEGREE = 65536, HP_MAX_PASSES = 4096 /* of a step: a task for each and for every layer */ };
+enum { HP_MAX_DEGREE = 65536, HP_MAX_PASSES = 4096 /* in a step: each has a task for every layer */ };
 /* The longest text: 256 cuts, 32 tile grids and 3 times 64 weights of 5-digit numbers, 256 seats of 3, and a word or
  * number of each other key. */
 enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 4800 };

@@ -20,7 +20,7 @@ typedef struct hp_axis_facts {
 } hp_axis_facts;
 
 enum {
-    HP_AXIS_CUT_WORDS = 5, /* of a key, in what a cut depends on */
+    HP_AXIS_CUT_WORDS = 5, /* words that a key adds to what a cut depends on */
     HP_AXIS_OTHERS = 64    /* values that a key puts in the place of one, at most */
 };
 
@@ -60,7 +60,7 @@ struct hp_axis {
 
     /* --- values --- */
     size_t at;                /* the field of hp_strategy, an int32_t, for the kinds of axis_kinds.h */
-    const char *const *words; /* of values that are words, NULL at the end */
+    const char *const *words; /* the values, where they are words; NULL at the end */
     hp_status (*parse)(const hp_axis *a, const char *value, hp_strategy *s, hp_error *err);
     /* `value` is empty and holds HP_STRATEGY_TEXT bytes. */
     void (*print)(const hp_axis *a, const hp_strategy *s, char *value);

@@ -44,7 +44,8 @@ hp_status hp_template_fill(const char *text, int devices, hp_filled *out, hp_err
     hp_strategy s;
     *out = (hp_filled){.star = 0};
     HP_TRY(with_star(text, 1, &s, err));
-    int below = 0, above = devices + 1; /* of the star: occupies no more; more, or is no strategy */
+    /* star: `below` fits; `above` needs too many devices, or gives no strategy */
+    int below = 0, above = devices + 1;
     if (!hp_template_has_star(text)) above = 1;
     while (above - below > 1) {
         const int middle = below + (above - below) / 2, has = devices_with(text, middle, &s);

@@ -9,13 +9,13 @@ static int length_of(const hp_layout *l, int axis, int64_t items, int parts, int
            hp_proportions_at(&l->by[axis], items, parts, part);
 }
 
-/* Of the image, in a tile of the first stage. */
+/* Rows of the image in the smallest tile of the first stage. */
 static int fewest_rows(const hp_legal_case *c) {
     const hp_layout l = hp_stage_layout(c->s, 0);
     return length_of(&l, HP_AXIS_H, c->g->image_h, l.rows, hp_proportions_lightest(&l.by[HP_AXIS_H], l.rows));
 }
 
-/* Of a micro-batch, on a rank of the first stage. */
+/* Samples of a micro-batch on the fullest rank of the first stage. */
 static int most_samples(const hp_legal_case *c) {
     const hp_layout l = hp_stage_layout(c->s, 0);
     const int64_t all = c->batch / hp_strategy_replicas(c->s) / hp_strategy_groups(c->s);
