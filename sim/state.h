@@ -92,7 +92,7 @@ typedef struct time_spent {
 /* A class of ranks, through the one that is simulated; an ordinary rank where nothing is folded. */
 typedef struct rank_state {
     hp_ready ready;
-    int32_t role, world; /* of the rank that is simulated */
+    int32_t role, world; /* the simulated rank's */
     int32_t *peer;       /* per queue: the class that it leads to, or of communicators */
     /* per queue of collectives: members of the communicator that are of this class; where it is simulated step by step,
      * the rank's number among them */

@@ -8,7 +8,8 @@
 
 /* Less than the simulator can tell: what stood before then stays. */
 static const double GAIN = 0.01;
-/* Of the work's time that is measured: a choice may not win by what nobody has measured. */
+/* A choice may lower the measured part of the work's time by so much: it may not win through costs that nobody
+ * measured. */
 static const double UNMEASURED = 0.01;
 
 typedef struct refiner {

@@ -13,7 +13,7 @@
 /* What a position does for one micro-batch, and keeps. */
 typedef struct position {
     double forward, backward, again; /* seconds; again: forward passes that are repeated, in the mean */
-    double least;                    /* of one micro-batch on the part that owns least */
+    double least;                    /* for one micro-batch, on the part that owns least */
     double norm_waits, gather_waits; /* seconds in which it waits for other parts, there and back */
     double lead, trail;      /* of the first model chunk; layers run again while a gradient is on its way */
     double exchange;         /* seconds: halo rows there and back, redundant rows */
@@ -83,15 +83,16 @@ static double message_s(const view *v, hp_traffic traffic, bool same_node, doubl
         .seconds;
 }
 
-/* Of the forward passes, the part that is repeated at least; in GEMS the last one belongs to one of two positions. */
+/* The least fraction of the forward passes that is repeated. In GEMS the last pass belongs to one of two
+ * positions. */
 static double repeated(const view *v) {
     const double passes = hp_strategy_groups(v->s), last = v->s->gems > 1 ? 2 : 1;
     if (v->o->mode == HP_MODE_INFER || v->s->recompute == HP_RECOMPUTE_NONE) return 0;
     return v->s->recompute == HP_RECOMPUTE_EXCEPT_LAST ? (passes - last) / passes : 1;
 }
 
-/* Of a stage, what is kept of layers that run again. The last micro-batch is kept of all of a position's stages where it is not
- * run again. */
+/* Adds what a stage keeps of layers that run again. Where the last micro-batch is not run again, all stages
+ * of a position keep it. */
 static void add_again(const view *v, const hp_part_sums *p, int first, int end, position *at) {
     const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes, *copies = p->extended_bytes;
     const double all = kept[end] - kept[first] + (copies[end] - copies[first]) / v->s->halo;
@@ -144,10 +145,11 @@ static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here
     return hp_costs_collective(v->o->costs, &c, (int64_t)bytes).seconds;
 }
 
-/* Exchanges are shared by `halo` layers, and their messages go one after the other. */
+/* `halo` layers share an exchange, whose messages go one after the other. Interior overlap hides half of the
+ * forward pass's exchange, a guess. */
 static double exchange_s(const view *v, const hp_part_sums *p, int first, int end) {
     const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo),
-                 hidden = v->s->overlap == HP_OVERLAP_INTERIOR ? 0.5 : 0; /* of the forward pass's, a guess */
+                 hidden = v->s->overlap == HP_OVERLAP_INTERIOR ? 0.5 : 0;
     if (rounds <= 0) return 0;
     const double rows = (p->row_bytes[end] - p->row_bytes[first]) / rounds,
                  cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
@@ -365,8 +367,8 @@ static double device_s(const view *v) {
 
 /* --- memory --- */
 
-/* Of the optimiser's states, gradients and weights, those of which each holder keeps a part alone (ZeRO) count so much
- * less. */
+/* Copies of the parameters that a rank holds: weights, gradients, the optimiser's states. Of those that ZeRO
+ * shards, a holder keeps one part. */
 static double copies(const view *v, int i) {
     const int states = hp_optimizer_of(v->o->graph)->states;
     if (!trains(v)) return v->s->zero < 3 ? 1 : 1.0 / holders(v, i);

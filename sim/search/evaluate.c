@@ -333,7 +333,7 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
                                    : simulate_rank(e, scratch, p, out, err);
 }
 
-/* Of the machine's GPUs. */
+/* Do the machine's GPUs have units for the precision? */
 static bool has_units(const hp_eval_setup *setup, const hp_strategy *s, hp_reject *why) {
     const hp_device_class *class = &setup->machine->device;
     if (!setup->device || !hp_device_on_gpu(setup->device) || hp_device_class_has(class, (hp_prec)s->prec))

@@ -10,7 +10,7 @@ typedef struct lister {
     int devices, n_devices; /* wanted; at most, 0: any number */
     hp_strategy *out;
     int n, room;
-    hp_strategy *others[HP_SPARES]; /* of each level */
+    hp_strategy *others[HP_SPARES]; /* other strategies, per level */
 } lister;
 
 static void add(lister *l, const hp_strategy *s) {

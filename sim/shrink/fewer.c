@@ -21,7 +21,7 @@ typedef struct shape {
     int32_t stages, degree[DEGREES];
     int32_t rows, cols; /* of the largest grid; the others in proportion */
     int lost, roles, order;
-    int64_t skew; /* of the grid against the one there was */
+    int64_t skew; /* how far the grid's shape is from the old one */
 } shape;
 
 enum { MOST_SHAPES = 4096 };
