@@ -112,8 +112,8 @@ static void drop(const char *dir) {
 /* --- a disk that fails at its k-th call --- */
 
 typedef enum failure { DIES, DIES_HALF_WAY, LOSES_POWER, FAILS_ONCE, FAILS_FOR_EVER, FAILURES } failure;
-enum { DRAWS = 10 };     /* of what a loss of power takes */
-static int calls, fatal; /* of this process */
+enum { DRAWS = 10 };     /* samples of what a loss of power takes */
+static int calls, fatal; /* this process's */
 static failure how;
 
 /* --- what the kernel has not been told to put on the disk: POSIX promises bytes after fsync of the file, names after fsync of

@@ -28,7 +28,7 @@ static void read_strips(hp_reader *r, const hp_pixels *whole) {
     }
 }
 
-/* Of an image too large to hold, a corner at the top. */
+/* Reads a corner at the top of an image too large to hold. */
 static void read_corner(hp_reader *r, const hp_pixels *size) {
     const hp_crop w = {0, 0, size->h < 64 ? size->h : 64, size->w < 64 ? size->w : 64};
     hp_pixels view;

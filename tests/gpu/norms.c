@@ -76,7 +76,7 @@ static void print_norm(const pair *p, const char *what, int32_t gpu, int32_t ref
     if (isfinite(norm))
         printf(",\"%s\":%.3g", what, norm);
     else
-        printf(",\"%s\":null", what); /* of which JSON has no number */
+        printf(",\"%s\":null", what); /* JSON has no number for it */
 }
 
 static void print_layer(const draw *d) {

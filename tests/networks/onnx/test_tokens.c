@@ -229,7 +229,7 @@ static void what_is_no_transformer_is_refused_at_its_node(void **state) {
     }
 }
 
-/* --- of the operator of opset 23 --- */
+/* --- the operator of opset 23 --- */
 
 static void softcap(onnx_writer *w, Onnx__NodeProto *n) {
     Onnx__AttributeProto *a =

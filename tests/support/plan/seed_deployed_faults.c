@@ -17,7 +17,7 @@ static bool takes_rows(const victim *v, const hp_task *t) {
     return may && first_operand(v, t) >= 0;
 }
 
-/* Of a task that takes rows. */
+/* The rows of a task that has some. */
 static hp_rows *rows_at(hp_task *t) {
     return t->op == HP_TASK_FWD ? &t->forward.rows : &t->rows;
 }
