@@ -14,8 +14,9 @@
 #include "cli/commands.def"
 #undef COMMAND
 
-/* What the program does: finds the command that argv[1] names and runs it. Returns the exit code; --help and wrong options
- * end the process by themselves (argp). Once in a process: it sets how memory is kept, what SIGPIPE does and what happens at exit. */
+/* Runs the program: finds the command that argv[1] names and calls it. Returns the exit code; --help and
+ * wrong options end the process (argp). Call it once in a process: it sets how memory is kept, what SIGPIPE
+ * does and what happens at exit. */
 int cli_main(int argc, char **argv);
 
 /* Prints "hplan: message" to stderr and returns the exit code. */

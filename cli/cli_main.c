@@ -1,5 +1,5 @@
-/* cli_main.c - finds the subcommand by table (commands.def) and calls it; help, version, wrong names, planned ones.
- * A function, so that a test calls it as the program does (tests/words/).
+/* cli_main.c - finds the subcommand by table (commands.def) and calls it; help, version, wrong names, planned
+ * ones. A function, so that a test calls it as the program does (tests/words/).
  *
  * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
 #include "cli/cli.h"
@@ -186,8 +186,8 @@ static void check_stdout_at_exit(void) {
     if (cli_finish_stdout(&err) != HP_OK) _exit(cli_report(&err));
 }
 
-/* A search makes and frees programs of tens of megabytes thousands of times. Given back to the system each time, their
- * pages cost more than what is written to them: lowering 96,470 tasks takes 24 ms then, else 10. */
+/* A search allocates and frees programs of tens of megabytes thousands of times. If free() returned them to
+ * the system, page faults would dominate: lowering 96,470 tasks takes 24 ms that way, 10 ms this way. */
 static void keep_freed_memory(void) {
     mallopt(M_ARENA_MAX, 1); /* also of threads */
     mallopt(M_TRIM_THRESHOLD, INT_MAX);

@@ -1,4 +1,5 @@
-/* cmd_checkpoint.c - what a run has saved: listed, verified, and its weights as one file for other programs. */
+/* cmd_checkpoint.c - lists and verifies checkpoints, and exports their weights as one file for other
+ * programs. */
 #include "cli/show/frame.h"
 #include "base/new_file.h"
 #include "base/st_write.h"

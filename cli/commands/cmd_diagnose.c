@@ -1,5 +1,5 @@
-/* cmd_diagnose.c - why a run stopped: what each rank had done, who waited for whom. From its trace, or from the rings of a
- * run that was killed with its launcher. */
+/* cmd_diagnose.c - why a run stopped: what each rank had done, who waited for whom. Reads the run's trace, or
+ * the rings of a run that was killed with its launcher. */
 #include "cli/show/frame.h"
 #include "plan/program/print.h"
 #include "plan/store/store.h"

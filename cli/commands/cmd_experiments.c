@@ -1,4 +1,5 @@
-/* cmd_experiments.c - published figures beside what is predicted for their set-ups; misses are shown like hits. */
+/* cmd_experiments.c - shows published figures beside hplan's predictions for their set-ups, misses as well as
+ * hits. */
 #include "cli/experiments/experiments.h"
 #include "cli/show/frame.h"
 

@@ -19,8 +19,8 @@ typedef struct options {
     bool dot, json;
 } options;
 
-/* "rank 0", "ranks 0..3", "ranks 0..1, 4..5": a stage's parts have consecutive ranks, in each replica with a share of its
- * own. */
+/* "rank 0", "ranks 0..3", "ranks 0..1, 4..5": a stage's parts have consecutive ranks, in each replica with a
+ * share of its own. */
 static void print_ranks(const hp_plan *plan, const explain_stage *s, int flip) {
     const int shares = hp_shares(&plan->strategy), parts = s->parts / shares;
     for (int share = 0; share < shares; share++) {

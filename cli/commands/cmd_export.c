@@ -1,5 +1,5 @@
-/* cmd_export.c - a trace for other viewers: Chrome/Perfetto JSON, CSV, Nsight-like SQLite; what a cost table found to be
- * fastest, for NCCL and Open MPI. */
+/* cmd_export.c - converts a trace for other viewers (Chrome/Perfetto JSON, CSV, Nsight-like SQLite), and a
+ * cost table's fastest algorithms for NCCL and Open MPI. */
 #include "cli/show/frame.h"
 #include "costmodels/tuning/tuning_export.h"
 #include "costmodels/cost_stored.h"

@@ -1,4 +1,5 @@
-/* cmd_history.c - runs that were predicted, beside what they took: how good the predictions on this machine have been. */
+/* cmd_history.c - compares past runs with their predictions: how good predictions on this machine have
+ * been. */
 #include "cli/history/history_line.h"
 #include "cli/show/frame.h"
 #include "base/host.h"

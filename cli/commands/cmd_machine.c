@@ -1,5 +1,5 @@
-/* cmd_machine.c - machines as hplan describes them: those it knows, one in full, what is wrong with a text, and the one
- * at hand. */
+/* cmd_machine.c - lists the machines that hplan knows, shows one in full, checks a description, describes
+ * this host. */
 #include "cli/commands/local_gpu.h"
 #include "cli/show/frame.h"
 #include "machines/detect.h"

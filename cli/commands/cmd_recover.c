@@ -1,5 +1,5 @@
-/* cmd_recover.c - picks up what runs have left that were killed with hplan: their traces become databases, and what belongs to
- * processes that are gone is removed. */
+/* cmd_recover.c - recovers runs that were killed together with hplan: turns their traces into databases and
+ * removes what dead processes left behind. */
 #include "cli/launch/leftovers.h"
 #include "cli/launch/owners.h"
 #include "cli/launch/workspace.h"

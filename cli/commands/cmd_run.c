@@ -75,7 +75,8 @@ static hp_status check_files(const run_options *o, hp_error *err) {
     return check_file("--init", o->init, err);
 }
 
-/* A login node is not the machine, and has what is to be started looked at all the same; not so a file of hosts that is none. */
+/* Checks that this machine can run the plan. With --dry-run, as on a login node, a shortage is only a note; a
+ * bad hostfile is always an error. */
 static hp_status check_machine(hp_arena *arena, const run_options *o, const hp_plan *plan,
                                const run_here *here, hp_error *err) {
     const hp_status s = run_here_check(arena, plan, here, err);
@@ -132,7 +133,8 @@ static hp_status prepare(hp_arena *arena, const run_options *o, const run_again 
     return run_disk_check(arena, plan, &disk, err);
 }
 
-/* An earlier run is kept, unless a complete one is to replace it; where something could not be written, its name too. */
+/* Commits the trace. An earlier trace is kept, unless a complete run replaces it; after a failed write it
+ * also keeps its name. */
 static hp_status commit(const run_options *o, workspace *w, hp_status outcome, hp_error *err) {
     const bool stopped = outcome == HP_ESTALL || outcome == HP_EDEAD;
     if (outcome == HP_ECREATE || outcome == HP_EIO)
@@ -147,7 +149,7 @@ static hp_status commit(const run_options *o, workspace *w, hp_status outcome, h
     return HP_OK;
 }
 
-/* What it took beside what was predicted, into the history. A trace that cannot be read is no reason to fail a run. */
+/* Adds prediction and measurement to the history. An unreadable trace does not fail the run. */
 static run_outcome conclude(hp_arena *arena, const run_options *o, const hp_plan *plan) {
     run_outcome r;
     hp_error unread = {.code = HP_OK, .text = ""};

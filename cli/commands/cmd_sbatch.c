@@ -110,7 +110,8 @@ static hp_status check_time(const job_script *j, hp_error *err) {
                    j->notice_s);
 }
 
-/* What `hplan run` would refuse in the job, hours later: unknown options (argp ends the process), numbers that are none. */
+/* Refuses now what `hplan run` would refuse hours later in the job: unknown options (argp ends the process)
+ * and numbers that are not numbers. */
 static hp_status parse_options(const frame *f, const job_script *j, run_options *o, hp_error *err) {
     static char name[] = "hplan run";
     char **argv = HP_NEW(f->arena, char *, j->n_option + 3);
@@ -120,7 +121,8 @@ static hp_status parse_options(const frame *f, const job_script *j, run_options 
     return run_options_parse(f->arena, j->n_option + 2, argv, o, err);
 }
 
-/* hplan-exec knows what its options may be; where it is not, as on a front end without MPI, the job finds out. */
+/* Lets hplan-exec check its own options. Where it cannot run, as on a front end without MPI, the job will
+ * check them. */
 static hp_status ask_executor(hp_arena *arena, const run_options *o, const job_script *j, hp_error *err) {
     enum { ASK_LIMIT_S = 60 };
     char path[PATH_MAX], wrong[1024];

@@ -15,8 +15,8 @@ const char *cli_weights_of(const char *weights, const char *network);
 hp_status cli_weights_file(hp_arena *arena, const char *given, int image_h, int image_w, const char *dir,
                            const char **file, hp_error *err);
 
-/* Answers about real images want trained weights. Without any: refused unless `asked` for, and then said. option: by which
- * this command takes them. Errors: HP_EUSAGE. */
+/* Decides about random weights, which give no meaningful answers about real images. They are an error unless
+ * `asked` for; then a note says so. option: how this command takes weights. Errors: HP_EUSAGE. */
 hp_status cli_weights_random(bool asked, const char *option, hp_error *err);
 
 /* Are they images, or made up? data: NULL where --data was not given. */

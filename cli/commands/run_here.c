@@ -1,5 +1,5 @@
-/* run_here.c - what the fullest node of a plan asks for, beside what this one offers. Only figures count: a plan for a
- * machine of another name runs where its figures are met. */
+/* run_here.c - compares what a plan's fullest node needs with what this node offers. Only figures count: a
+ * plan for a machine of another name runs where its needs are met. */
 #include "cli/commands/run_here.h"
 
 #include "cli/commands/local_gpu.h"
@@ -7,7 +7,8 @@
 #include "checkpoints/checkpoint_state.h"
 #include "plan/lower/lower_placement.h"
 
-/* What a rank's process holds beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md), rounded up. */
+/* Memory of a rank's process beside its plan: 13 MB alone, 37 MB with Open MPI 4.1 (docs/measurements.md),
+ * rounded up. */
 static const int64_t PROCESS_BYTES = 40000000;
 
 /* --- what the plan asks for --- */

@@ -32,8 +32,8 @@ int run_here_nodes(hp_arena *arena, const hp_plan *plan, const run_here *r);
  * enough, or the plan runs on GPUs. */
 int64_t run_here_lacks(hp_arena *arena, const hp_plan *plan, const run_here *r, const run_offer *o);
 
-/* Errors: HP_EPLAN with what the plan needs, what is here, and the command that plans for this machine; HP_EDATA
- * (hostfile); HP_EUNAVAIL. */
+/* Errors: HP_EPLAN with what the plan needs, what this node has, and the command that plans for this machine;
+ * HP_EDATA (hostfile); HP_EUNAVAIL. */
 hp_status run_here_check(hp_arena *arena, const hp_plan *plan, const run_here *r, hp_error *err);
 
 #endif

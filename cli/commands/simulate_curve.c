@@ -1,5 +1,5 @@
-/* simulate_curve.c - strategies that were given, at every count of devices that they can occupy: a refusal is an answer,
- * too. */
+/* simulate_curve.c - evaluates given strategies at every count of devices that they can occupy. A refusal is
+ * an answer, too. */
 #include "cli/commands/simulate_search.h"
 
 #include "plan/strategy/template.h"
@@ -107,7 +107,8 @@ static hp_status evaluate(hp_arena *arena, simulate_setup *s, hp_strategy asked,
     return HP_OK;
 }
 
-/* Another count that the template fills, if that has a plan, as it is or, with most_tasks, with other changes besides. */
+/* Suggests another count that fills the template and has a plan, as written or, with most_tasks, after
+ * further changes. */
 static hp_status suggest(hp_arena *arena, simulate_setup *s, const hp_strategy *filled, int64_t most_tasks,
                          hp_reject *why, hp_error *err) {
     simulate_point p = {.plan = NULL};
@@ -180,7 +181,7 @@ static hp_status add_curve(hp_arena *arena, simulate_setup *s, const char *templ
     return HP_OK;
 }
 
-/* Candidates by number of devices, those of one count by rank, as a search leaves them: the best of the largest is the
+/* Sorts candidates by number of devices, then by rank, as a search does: the best of the largest count is the
  * plan. */
 static void list_plans(hp_arena *arena, const simulate_setup *s, simulate_found *f) {
     f->list = HP_NEW(arena, hp_evaluation, f->n_point + 1);

@@ -1,5 +1,5 @@
-/* simulate_search.c - the search of `simulate` for each count and precision, with its progress; ^C ends it with the best
- * so far. */
+/* simulate_search.c - runs the search of `simulate` for each count and precision and shows its progress; ^C
+ * ends it with the best plan so far. */
 #include "cli/commands/simulate_search.h"
 #include "base/parallel.h"
 #include "base/units.h"

@@ -1,10 +1,11 @@
-/* simulate_search.h - how `simulate` finds plans: by searching, or by evaluating the strategies that are given. */
+/* simulate_search.h - how `simulate` finds plans: it searches, or evaluates the strategies it is given. */
 #ifndef HP_SIMULATE_SEARCH_H
 #define HP_SIMULATE_SEARCH_H
 
 #include "cli/options/simulate_found.h"
 
-/* Searches every count and precision; shows progress; ^C ends it with the best so far (simulate_found.stopped). */
+/* Searches every count and precision; shows progress. ^C ends it with the best plan so far
+ * (simulate_found.stopped). */
 hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err);
 
 /* Evaluates every strategy that was given at every count that it can occupy. */

@@ -1,4 +1,5 @@
-/* simulate_sizes.c - a list of image sizes: one after another, each with a network of its own; the last is the plan. */
+/* simulate_sizes.c - plans for a list of image sizes, one after another, each with its own network; the last
+ * is the plan. */
 #include "cli/commands/simulate_search.h"
 
 #include <string.h>

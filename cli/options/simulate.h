@@ -126,7 +126,8 @@ hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, 
 /* The part of it that reads --gpus, --batch-per-gpu, --strategy, and what an epoch is. Errors: HP_EUSAGE. */
 hp_status simulate_parse_curves(const simulate_options *o, simulate_setup *s, hp_error *err);
 
-/* The part of it that settles at which speed of the machine the cost table predicts. Errors: HP_EUSAGE, HP_EUNAVAIL. */
+/* The part of it that decides for which speed of the machine the cost table predicts. Errors: HP_EUSAGE,
+ * HP_EUNAVAIL. */
 hp_status simulate_choose_speed(hp_arena *arena, const simulate_options *o, simulate_setup *s, hp_error *err);
 
 /* What there is to say of a cost table beside its origin. */

@@ -1,5 +1,5 @@
-/* simulate_counts.c - what a simulation sweeps over: counts of devices, the batch of each, strategies; and what an epoch
- * is. */
+/* simulate_counts.c - what a simulation sweeps over: counts of devices, the batch of each, strategies. Also
+ * defines an epoch. */
 #include "cli/options/simulate.h"
 
 #include "base/counts.h"

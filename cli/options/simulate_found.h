@@ -7,8 +7,8 @@
 
 enum { SIM_MAX_GAINS = 8 };
 
-/* How many times as fast the selected plan would be with something that changes its numbers: a precision, or a strategy's
- * key. option: what of the command line takes it, "" a strategy. */
+/* The speed-up that the selected plan would have with a change to its numbers: a precision, or a key of the
+ * strategy. option: the option that takes it, "" a strategy. */
 typedef struct simulate_gain {
     const char *option, *what;
     double ratio;

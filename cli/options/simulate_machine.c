@@ -1,5 +1,5 @@
-/* simulate_machine.c - what a simulation is for: how many devices of which machine, and what computes on them. The
- * device follows the machine unless --device says otherwise. */
+/* simulate_machine.c - which machine a simulation is for, how many of its devices, and what computes on them.
+ * The device follows the machine unless --device says otherwise. */
 #include "cli/options/simulate.h"
 
 #include "base/units.h"

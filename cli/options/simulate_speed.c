@@ -1,5 +1,5 @@
-/* simulate_speed.c - how old the cost table is, what it was measured on, and at which speed of the machine it predicts:
- * the usual one of its calibration, or (--check-speed) the one that it has now. */
+/* simulate_speed.c - the age of the cost table, the processor it was measured on, and the speed for which it
+ * predicts: the usual one of its calibration, or the current one (--check-speed). */
 #include "cli/launch/speed_check.h"
 #include "cli/options/simulate.h"
 #include "costmodels/cost_speed.h"

@@ -1,4 +1,4 @@
-/* run_again.c - nodes that do not answer are left out, and those on which the same rank died twice in a row. */
+/* run_again.c - leaves out nodes that do not answer, and those on which the same rank died twice in a row. */
 #include "cli/run/run_again.h"
 
 #include "cli/launch/reach.h"
@@ -52,7 +52,7 @@ static hp_status make_hostfile(const run_options *o, run_again *a, hp_error *err
     return hp_fail(err, HP_EIO, "cannot write a hostfile of the nodes that are left beside %s", o->trace);
 }
 
-/* The user's hostfile is read anew each time. `must`: a node has to be lost, or there is nothing to go on from. */
+/* Reads the user's hostfile anew each time. `must`: fails unless a node was lost. */
 static hp_status use_nodes_left(hp_arena *arena, const run_options *o, run_again *a, bool must,
                                 hp_error *err) {
     reached_nodes r;

@@ -1,4 +1,5 @@
-/* run_disk.c - what all ranks save, as often as it is kept, and once more while a new one is written; and the weights at the end. */
+/* run_disk.c - needs room for the checkpoints that are kept, for one more while it is written, and for the
+ * final weights. */
 #include "cli/run/run_disk.h"
 
 #include "base/units.h"

@@ -1,4 +1,5 @@
-/* run_disk.h - asked before a run starts: is there room for its checkpoints, and for the weights that it will save? */
+/* run_disk.h - checks before a run that the disk has room for its checkpoints and for the weights it will
+ * save. */
 #ifndef HP_RUN_DISK_H
 #define HP_RUN_DISK_H
 
@@ -10,7 +11,8 @@ typedef struct run_disk {
     const char *save;        /* file of the weights; NULL: not saved */
 } run_disk;
 
-/* Checkpoints that the folder holds already make room for new ones. Errors: HP_EIO with what is needed and what is free. */
+/* Counts checkpoints that the folder already holds as room for new ones. Errors: HP_EIO with what is needed
+ * and what is free. */
 hp_status run_disk_check(hp_arena *arena, const hp_plan *plan, const run_disk *disk, hp_error *err);
 
 #endif

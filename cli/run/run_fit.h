@@ -1,5 +1,4 @@
-/* run_fit.h - a stored plan, made to fit what is here: on the machine at hand (--fit-here), or on those nodes of its own that
- * are left (--elastic). */
+/* run_fit.h - fits a stored plan to this machine (--fit-here), or to the nodes that are left (--elastic). */
 #ifndef HP_RUN_FIT_H
 #define HP_RUN_FIT_H
 
@@ -13,8 +12,8 @@ typedef struct run_fit {
     int lost;         /* devices that are not to be used any more */
 } run_fit;
 
-/* Shrinks the plan where it does not fit (sim/shrink/shrink.h), and says so on stderr with what it costs. *fitted: it is another
- * plan now, and *p its prediction. Errors: HP_EPLAN with what limits it; HP_EDATA, HP_EUNAVAIL. */
+/* Shrinks a plan that does not fit (sim/shrink/shrink.h); reports that and its cost on stderr. *fitted: *plan
+ * is another one, and *p its prediction. Errors: HP_EPLAN with what limits it; HP_EDATA, HP_EUNAVAIL. */
 hp_status run_fit_plan(hp_arena *arena, hp_db *db, const run_fit *f, const run_here *here, hp_plan *plan,
                        hp_prediction *p, bool *fitted, hp_error *err);
 

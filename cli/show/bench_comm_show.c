@@ -1,5 +1,5 @@
-/* bench_comm_show.c - prints nccl-tests' columns: bytes of the whole data, elements of a rank's part where data has parts,
- * microseconds, 1e9 bytes/s. */
+/* bench_comm_show.c - prints nccl-tests' columns: bytes of the whole data, elements of a rank's part where
+ * data have parts, microseconds, 1e9 bytes/s. */
 #include "cli/show/bench_comm_show.h"
 
 #include "base/version.h"

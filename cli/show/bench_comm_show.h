@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* One table for each series of that mode, with nccl-tests' lines before and after, as if its programs had run one after
- * another. `spread`: and below each row the spread of its samples. result: as of comm_run. */
+/* Prints one table for each series of that mode, with nccl-tests' lines before and after it. `spread`: adds
+ * the spread of the samples below each row. result: see comm_run. */
 void bench_comm_print(FILE *out, const json_t *result, const char *mode, bool spread);
 
 #endif

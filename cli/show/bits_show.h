@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* Returns HP_DIFF, without a message, where they differ. Errors: HP_EDATA (other plans, no hashes), HP_EIO. */
+/* Compares the hashes of two runs. Returns HP_DIFF, without a message, where they differ. Errors: HP_EDATA
+ * (other plans, no hashes), HP_EIO. */
 hp_status bits_show(hp_arena *arena, const char *path_a, const char *path_b, bool json, hp_error *err);
 
 #endif

@@ -5,8 +5,8 @@
 #include "cli/launch/launch.h"
 #include "plan/store/store.h"
 
-/* Prints it, with the environment that the ranks would get; one JSON object with `json`. Errors: cli_launch_run's before
- * it starts anything. */
+/* Prints the command with the environment of its ranks; one JSON object with `json`. Errors: those of
+ * cli_launch_run before it starts anything. */
 hp_status dry_run_show(const hp_plan *plan, const cli_launch *l, const char *trace, bool json, hp_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* next.c - command lines for a shell: POSIX quoting (2.2), and $'...' (POSIX 2024, bash, zsh, ksh) for control
- * characters, so that no file name reaches the terminal raw. */
+/* next.c - command lines for a shell: POSIX quoting (2.2), and $'...' (POSIX 2024, bash, zsh, ksh) for
+ * control characters, so that no file name reaches the terminal raw. */
 #include "cli/show/next.h"
 
 #include <stdbool.h>

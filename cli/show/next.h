@@ -1,4 +1,4 @@
-/* next.h - the commands that may follow: lines "next: hplan ...", each of which a shell takes as it stands. */
+/* next.h - suggests commands to follow, as lines "next: hplan ..." that can be pasted into a shell. */
 #ifndef HP_NEXT_H
 #define HP_NEXT_H
 

@@ -22,9 +22,9 @@ void run_show_start(run_show *s, bool json);
 hp_status run_show_line(void *self, const char *line, hp_error *err);
 /* Ends the progress bar. */
 void run_show_end(run_show *s);
-/* Prints the last line with what `run_outcome` adds as JSON, else the summary as text; frees `final`. outcome NULL: the run
- * failed; the last line, if there was one, is printed as JSON only. kept: where an earlier trace of that name is now, ""
- * there was none. */
+/* Prints the last line with what `run_outcome` adds as JSON, or else the summary as text; frees `final`.
+ * outcome NULL: the run failed, and only the last line is printed, as JSON, if there was one. kept: new name
+ * of an earlier trace, "": there was none. */
 void run_show_final(run_show *s, const run_outcome *outcome, const char *trace, const char *kept);
 
 #endif

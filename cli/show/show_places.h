@@ -1,4 +1,4 @@
-/* show_places.h - where two runs were made: times of different machines are not comparable, and that is said. */
+/* show_places.h - where two runs were made: notes that times of different machines are not comparable. */
 #ifndef HP_SHOW_PLACES_H
 #define HP_SHOW_PLACES_H
 

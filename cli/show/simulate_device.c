@@ -1,12 +1,13 @@
-/* simulate_device.c - on what and in which precision a simulation is: said above every table, with what was assumed of
- * the machine. */
+/* simulate_device.c - prints above every table which device and precision a simulation is for, and what it
+ * assumes about the machine. */
 #include "cli/history/history_speed.h"
 #include "cli/show/simulate_show.h"
 #include "costmodels/framework/framework.h"
 
 #include "base/text.h"
 
-/* ", 1 day old, of this processor, at usual speed (1.2x the time of the quiet machine); --check-speed: at the speed now" */
+/* ", 1 day old, of this processor, at usual speed (1.2x the time of the quiet machine); --check-speed: at the
+ * speed now" */
 static void print_costs(const simulate_setup *s) {
     const simulate_costs c = simulate_costs_of(s->costs.table);
     char ratio[32];
@@ -61,7 +62,8 @@ static json_t *speed_json(const hp_speed *s) {
     return o;
 }
 
-/* age_days, processor: null where nothing was measured; speed, speed_now: slowdowns against the quiet machine. */
+/* age_days, processor: null where nothing was measured; speed, speed_now: slowdowns against the quiet
+ * machine. */
 static json_t *costs_json(const simulate_setup *s) {
     const simulate_costs c = simulate_costs_of(s->costs.table);
     return json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "origin", hp_cost_origin(s->costs.table), "age_days",
@@ -74,7 +76,7 @@ static json_t *costs_json(const simulate_setup *s) {
                      "speed_now", s->costs.checked ? speed_json(&s->costs.now) : json_null());
 }
 
-/* Seconds of the chosen one's step if all devices were alike, and with stages as for equal ones; 0: not possible. */
+/* Step time with devices all alike, and with stages cut as for equal devices; 0: not possible. Seconds. */
 static json_t *mix_json(const simulate_setup *s, const simulate_found *f) {
     hp_arena *words = hp_arena_new();
     json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f}", "node", hp_machine_node_text(words, &s->machine),

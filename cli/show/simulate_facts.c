@@ -1,5 +1,5 @@
-/* simulate_facts.c - what a selected plan does that its strategy does not say: layers of an int8 network that stay real, and
- * ZeRO that saves nothing. */
+/* simulate_facts.c - what a selected plan does that its strategy does not tell: layers of an int8 network
+ * that stay real, and ZeRO that saves nothing. */
 #include "cli/show/simulate_show.h"
 #include "base/units.h"
 

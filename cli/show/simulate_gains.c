@@ -1,5 +1,5 @@
-/* simulate_gains.c - how much faster the selected plan would be with what changes its numbers, and is not chosen unasked: a
- * lower precision that its devices have; gradients that are compressed, or averaged now and then. */
+/* simulate_gains.c - how much faster the selected plan would be with changes to its numbers, which are never
+ * chosen unasked: a lower precision that its devices have; gradients compressed, or averaged now and then. */
 #include "cli/show/simulate_show.h"
 
 /* Precisions that a user of float32 may not have thought of: of those with 16 bits the first one there is. */
@@ -15,7 +15,8 @@ static bool available(const simulate_setup *s, hp_prec prec) {
            hp_device_class_has(&s->machine.device, prec);
 }
 
-/* The selected plan as another strategy, under a set-up of its own; what follows from it is 0 where it is not possible. */
+/* The selected plan with another strategy, under its own set-up. What follows from it is 0 where it is
+ * impossible. */
 typedef struct change {
     const simulate_setup *from, *to;
     const hp_strategy *strategy;

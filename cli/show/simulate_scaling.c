@@ -1,5 +1,5 @@
-/* simulate_scaling.c - curves: one row per count of devices with its speed-up and efficiency, or the reason why there is
- * none; what an epoch of the selected plan takes; one row per image size. */
+/* simulate_scaling.c - prints curves: per count of devices the speed-up and efficiency, or the reason for
+ * having no plan; the time of an epoch; one row per image size. */
 #include "cli/show/simulate_show.h"
 
 #include "base/units.h"

@@ -44,7 +44,7 @@ static bool has_batch_norm(const hp_graph *g) {
     return false;
 }
 
-/* Several micro-batches change what a network with batch norm learns: of which plain data parallelism has one. */
+/* Micro-batches change what a network with batch norm learns: plain data parallelism has a single one. */
 static void print_groups(const simulate_setup *s, const simulate_found *f) {
     const hp_strategy *best = &f->list[f->chosen].strategy;
     const hp_proportions *by = &best->by[HP_AXIS_N];

@@ -34,7 +34,8 @@ const char *simulate_number(double value, char out[32]);
 bool simulate_interval(const hp_candidate *c, const char *between, char out[64]);
 /* The first candidate of the table but the chosen one, from 1; 0: none. */
 int simulate_shown_other(const simulate_setup *s, const simulate_found *f);
-/* Less of its time rests on measurements than a prediction of a machine at hand should: hplan calibrate --net NAME. */
+/* Does too little of the predicted time rest on measurements, for a machine at hand? Then: hplan calibrate
+ * --net NAME. */
 bool simulate_unmeasured(const hp_candidate *c);
 
 /* The plans of several image sizes. */

@@ -92,8 +92,8 @@ static bool is_shown(const column *c, int drop) {
     return c->drop == 0 || c->drop > drop;
 }
 
-/* The best of each family, for each count and precision, and plain data parallelism; with --top the best K of each
- * count besides. */
+/* Shows the best of each family for each count and precision, and plain data parallelism; --top adds the best
+ * K of each count. */
 static bool is_wanted(const simulate_setup *s, const simulate_found *f, int i) {
     const hp_evaluation *e = &f->list[i];
     int before = 0;
