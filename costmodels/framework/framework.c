@@ -142,8 +142,9 @@ const hp_framework hp_frameworks[] = {
      .rows = {hp_rows_gpu_aware},
      .memory.eager = true,
      .host.sum_ops = 4, /* clone, cat; clone, divide: torchgems.comm */
-     /* 0.48 to 0.50 ms for six ends of messages among square tiles and 0.27 to 0.33 for the four of a strip: both with 68 to
-      * 70 us each, beside what copies, pastes and MVAPICH2-GDR's messages take (experiments/mpi4dl-halo.txt) */
+     /* Six ends of messages among square tiles take 0.48 to 0.50 ms, the four of a strip 0.27 to 0.33 ms.
+      * Both fit 68 to 70 us each, beside copies, pastes and MVAPICH2-GDR's messages
+      * (experiments/mpi4dl-halo.txt). */
      .host.message_ops = 6.9,
      .host.message_ops_read =
          2.5, /* cuda.synchronize and isend; zeros, cuda.synchronize and irecv: torchgems.spatial */

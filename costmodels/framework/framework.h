@@ -52,13 +52,13 @@ typedef struct hp_framework_attention {
     bool stores_scores; /* whole, and from softmax to its backward pass */
     bool again;         /* but recomputes them for it */
     bool drops;         /* a mask of bytes for softmax's output and for what is added to the residual */
-    /* how often the scores, stored whole, are read or written: forward, backward; 0: blocks are on the device alone */
+    /* how often stored scores are read or written: forward, backward; 0: blocks stay on the device */
     double score_passes[2];
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
     /* copies of maps around attention: queries, keys, values, result; 0: none, nor of windows */
     double head_copies;
-    /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
-     * all of them */
+    /* sums all tokens of a layer's parts (all-reduce), where hplan scatters summands and gathers tokens; each
+     * part then norms and adds all tokens */
     bool sums_tokens;
 } hp_framework_attention;
 
