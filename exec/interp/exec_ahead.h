@@ -1,6 +1,5 @@
-/* exec_ahead.h - what the next step reads, read while this one computes: a thread that fills rooms in the order in
- * which they were asked for. One caller's thread; the fill runs on the other and shares nothing with it but
- * what it fills. */
+/* exec_ahead.h - reads the next step's data while this step computes. A thread fills rooms in the order in
+ * which they were asked for. It serves one caller's thread and shares only the rooms with it. */
 #ifndef HP_EXEC_AHEAD_H
 #define HP_EXEC_AHEAD_H
 

@@ -1,6 +1,6 @@
-/* exec_inside.h - what the files of the executor's loop share: loop.c (the steps of a rank), exec_messages.c (transfers),
- * exec_device.c (events of a device with streams), graphs.c (tasks launched by one call), exec_data.c (images in, results
- * out), exec_stall.c (the report when nothing moves). */
+/* exec_inside.h - what the files of the executor's loop share: loop.c (the steps of a rank), exec_messages.c
+ * (transfers), exec_device.c (events of a device with streams), graphs.c (tasks launched by one call),
+ * exec_data.c (images in, results out), exec_stall.c (the report when nothing moves). */
 #ifndef HP_EXEC_INSIDE_H
 #define HP_EXEC_INSIDE_H
 
@@ -104,7 +104,7 @@ void interp_segments_open(hp_interp *in);
 void interp_segments_close(hp_interp *in);
 /* Before the second step: captures what the device can. */
 void interp_segments_begin(hp_interp *in);
-/* Launches the tasks at the head of the compute queue that were captured together, *n of them; 0: the first has to be
+/* Launches the captured tasks at the head of the compute queue, *n of them; 0: the first one has to be
  * launched by itself. */
 hp_status interp_segment_launch(hp_interp *in, int32_t *n, hp_error *err);
 

@@ -4,10 +4,10 @@
  * soon as their dependencies are done; they make progress only between compute tasks and while the compute
  * queue waits.
  *
- * Tasks are enqueued on a device with streams ahead of time: where both ends of a dependency are ordered by its
- * events, the second may start as soon as the first has started. Whatever else waits for a task waits until its
- * event is reached. From the second step on, runs of tasks that wait for nothing but each other are launched by one
- * call, where the device can capture them (graph_segments.h). */
+ * Tasks are enqueued on a device with streams ahead of time: where both ends of a dependency are ordered by
+ * its events, the second may start as soon as the first has started. Whatever else waits for a task waits
+ * until its event is reached. From the second step on, runs of tasks that wait for nothing but each other are
+ * launched by one call, where the device can capture them (graph_segments.h). */
 #ifndef HP_EXEC_INTERP_H
 #define HP_EXEC_INTERP_H
 
@@ -62,9 +62,9 @@ void hp_interp_free(hp_interp *in);
  * the loader and the communicator report. */
 hp_status hp_interp_step(hp_interp *in, const hp_step *step, int32_t iter, double limit_s, hp_error *err);
 
-/* The step that was just done once more, for a look at what its tasks write: `observe` is called after every compute
- * task, and nothing is recorded. Only where all work is complete on return: without streams. Collective and errors: as
- * hp_interp_step. */
+/* Repeats the step that was just done, to inspect what its tasks write: calls `observe` after every compute
+ * task and records nothing. Needs a device whose calls return when the work is complete, that is, without
+ * streams. Collective and errors: as hp_interp_step. */
 hp_status hp_interp_again(hp_interp *in, const hp_step *step, int32_t iter, double limit_s,
                           hp_status (*observe)(void *observer, int32_t task, hp_error *err), void *observer,
                           hp_error *err);
@@ -73,7 +73,8 @@ hp_status hp_interp_again(hp_interp *in, const hp_step *step, int32_t iter, doub
  */
 int64_t hp_interp_peak_bytes(const hp_interp *in);
 
-/* Per task of the role: bytes that this rank handed to sends, or to copies of its peers, in all steps so far. */
+/* Per task of the role: bytes that this rank handed to sends, or to copies of its peers, in all steps so
+ * far. */
 const int64_t *hp_interp_sent_bytes(const hp_interp *in);
 
 /* The metric buffer as it was at the end of the step: HP_METRICS sums. */

@@ -86,9 +86,9 @@ static hp_status start_queue(hp_interp *in, int queue, hp_error *err) {
     return HP_OK;
 }
 
-/* All that may start now, of one direction through the device: it goes there as one group. What the program
- * means to move together has the same dependencies, and what it means to follow depends on it (plan/program/lanes.h):
- * so groups are the same in every run. */
+/* Starts everything of one direction that may start now, as one group through the device. Tasks that the
+ * program moves together have the same dependencies; tasks that follow depend on them (plan/program/lanes.h).
+ * Groups are therefore the same in every run. */
 static hp_status start_ordered(hp_interp *in, bool sums, bool *any, hp_error *err) {
     const int first = in->n_flight;
     for (int q = 1; q < in->c.role->n_queue; q++) {
@@ -102,7 +102,8 @@ static hp_status start_ordered(hp_interp *in, bool sums, bool *any, hp_error *er
     return HP_OK;
 }
 
-/* What is ordered by events is done when its event is reached; its communicator may report an error before. */
+/* A transfer ordered by events is done when its event is reached; its communicator may report an error
+ * earlier. */
 static hp_status poll_transfer(hp_interp *in, interp_flight *f, bool *done, int64_t *t0_ns, int64_t *t1_ns,
                                hp_error *err) {
     const bool ordered = in->queue[interp_task(in, f->task)->queue].ordered;

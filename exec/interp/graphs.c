@@ -1,10 +1,10 @@
-/* graphs.c - tasks launched by one call. Launching a task takes the host longer than a small one takes a GPU, so what
- * is the same in every step is captured once and launched as a graph.
+/* graphs.c - tasks launched by one call. Launching a task takes the host longer than a small one takes a GPU,
+ * so whatever is the same in every step is captured once and launched as a graph.
  *
- * The first step launches every task by itself: what a library does once, it does then. Before the second, while
- * nothing is under way on the device that a call could wait for, each segment of two tasks or more is captured.
- * A segment that the device cannot capture is launched task by task as before: a real error comes up again there.
- */
+ * The first step launches every task by itself: libraries do their one-time work then. Before the second
+ * step, while nothing is under way on the device that a call could wait for, each segment of two tasks or
+ * more is captured. A segment that the device cannot capture is launched task by task as before: a real error
+ * occurs again there. */
 #include "exec/interp/exec_inside.h"
 #include "exec/interp/graph_segments.h"
 

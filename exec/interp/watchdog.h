@@ -28,8 +28,8 @@ typedef struct hp_patience {
 } hp_patience;
 double hp_patience_limit_s(const hp_patience *p);
 
-/* This rank begins or ends to read data, in any thread: meanwhile it beats with every row, and others wait for as long as it
- * does, and then for their limit. */
+/* Marks that this rank begins or ends to read data, in any thread. Meanwhile it beats with every row, and
+ * others wait until it ends, then for their limit. */
 void hp_watch_reads(hp_watch *w, bool begins);
 
 /* A rank without a heart beat. */

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-/* Limits on recorded spans and samples per rank: 24 bytes each, at most 24 MiB of spans and 12 MiB of samples. After a
- * step come at most some fifteen rounds of yardsticks. */
+/* Limits on recorded spans and samples per rank: 24 bytes each, at most 24 MiB of spans and 12 MiB of
+ * samples. At most about fifteen rounds of yardsticks follow a step. */
 enum { MOST_SPANS = 1 << 20, MOST_SAMPLES = 1 << 19, SAMPLES_PER_STEP = 52 };
 
 static hp_status read_plan(hp_job *j, hp_error *err) {
@@ -147,8 +147,8 @@ static hp_status open_watch(hp_job *j, hp_error *err) {
     return hp_watch_open(dir ? path : NULL, j->comm->rank, j->comm->size, &j->timing.watch, err);
 }
 
-/* Samples of --deterministic: of each parameter of the rank, if there is room and it is known where they lie (not with
- * ZeRO's third stage); else of all weights and of the running statistics. */
+/* Number of samples of --deterministic: one per parameter of the rank if there is room and their places are
+ * known (not with zero=3); else one for all weights and one for the running statistics. */
 static int64_t count_hashes(hp_job *j, int64_t room) {
     const hp_role *r = &j->plan.program->role[j->role];
     const int64_t steps = j->steps + 1;
@@ -174,9 +174,10 @@ static hp_status open_trace(hp_job *j, hp_error *err) {
                           samples < MOST_SAMPLES ? samples : MOST_SAMPLES, &j->timing.ring, err);
 }
 
-/* Chooses how device memory is sent: through NCCL if the plan says so, otherwise directly from device to
- * device where they can access each other, otherwise by MPI where it reads device memory, otherwise through host memory. Collectives by steps have their data in host
- * memory, so that messages of host memory that go directly are theirs as well. */
+/* Chooses how device memory is sent: through NCCL if the plan says so; otherwise directly where devices can
+ * access each other; otherwise by MPI where it reads device memory; otherwise through host memory.
+ * Collectives by steps have their data in host memory, so direct messages of host memory carry them as
+ * well. */
 static hp_status open_messages(hp_job *j, hp_error *err) {
     const hp_plugin *plugin;
     hp_comm **messages = j->device.ops->memory->host ? hp_comm_own_inner(j->comm) : &j->comm;
@@ -234,7 +235,8 @@ static hp_status slow_down(hp_job *j, hp_error *err) {
     return hp_quota_join(&j->cores.quota, "", processors, err);
 }
 
-/* Only for a trace; every rank has one or none has. Yardsticks would take a quota for a machine that is slow today. */
+/* Samples the yardsticks, only for a trace; either all ranks have one or none. Under a quota the yardsticks
+ * would mistake it for a slow machine. */
 static void open_sampler(hp_job *j) {
     if (!j->timing.ring || !j->options->machine.yardsticks || j->options->machine.quota) return;
     const hp_sampler_config c = {.comm = j->comm,

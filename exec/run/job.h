@@ -119,13 +119,13 @@ static inline const hp_tensor *hp_job_logits(const hp_job *j) {
 }
 
 /* Reads and checks the plan, then prepares memory, weights, data and devices. The caller owns a zeroed job
- * with options, signals, comm and decoders set, and closes it, comm included, in every case. Collective: over all ranks,
- * which agree on each part's status. */
+ * with options, signals, comm and decoders set, and closes it, comm included, in every case. Collective: over
+ * all ranks, which agree on each part's status. */
 hp_status hp_job_open(hp_job *job, hp_error *err);
 void hp_job_close(hp_job *job);
 
-/* When one rank fails in a part of the work, all do; job->speaker says whether this one prints. Collective: over all
- * ranks. Returns the status of the first that failed. */
+/* Makes all ranks fail where one fails in a part of the work; job->speaker says whether this one prints.
+ * Collective: over all ranks. Returns the status of the first that failed. */
 hp_status hp_job_agree(hp_job *job, hp_status mine, hp_error *err);
 
 /* --- run_checkpoint.c: nothing without --checkpoint. Collective: over all ranks --- */

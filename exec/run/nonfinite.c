@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was not finite, in the order in which one follows from another: per layer in the forward pass its parameters, then
- * its output; the loss; per layer in the backward pass the gradients of its parameters, then what it hands on. */
+/* Kinds of numbers that were not finite, in the order in which they follow from each other: per layer in the
+ * forward pass its parameters, then its output; the loss; per layer in the backward pass the gradients of its
+ * parameters, then the gradient that it hands on. */
 typedef enum place_kind { PARAMETER, OUTPUT, OF_LOSS, GRADIENT, HANDED_ON } place_kind;
 typedef struct place {
     int64_t order; /* INT64_MAX: nothing */
@@ -65,7 +66,8 @@ static void note(finder *f, place_kind kind, int32_t layer, int32_t param, int32
     f->first = (place){.order = order, .kind = (int32_t)kind, .layer = layer, .param = param, .micro = micro};
 }
 
-/* Parameters of the task's layer, or their gradients; those of which the rank has a part alone are not looked at. */
+/* Looks at the parameters of the task's layer, or at their gradients; skips those of which the rank has only
+ * a part. */
 static void look_at_params(finder *f, const hp_task *t, hp_buffer_kind kind) {
     const hp_job *j = f->j;
     const hp_role *r = j->train.role;

@@ -85,8 +85,8 @@ typedef struct hp_exec_options {
 /* Errors: HP_EUSAGE. --help prints and exits 0. */
 hp_status hp_exec_options_parse(int argc, char **argv, hp_exec_options *o, hp_error *err);
 
-/* Would a run of the plan take them, whatever its data, ranks and devices? The optimiser's numbers and those of pixels. Of one
- * process, without MPI. Errors: HP_EUSAGE, those of reading a plan. */
+/* Would a run of the plan accept these options, whatever its data, ranks and devices? Checks the optimiser's
+ * and the pixels' numbers. Works in one process, without MPI. Errors: HP_EUSAGE, those of reading a plan. */
 hp_status hp_exec_options_check(const hp_exec_options *o, hp_error *err);
 
 #endif

@@ -18,7 +18,8 @@ typedef struct hp_job_pass {
     bool repeats;      /* start over when there are more steps than data */
 } hp_job_pass;
 
-/* Opens data and device over the job's arena. Collective: no. Errors: those of the data set and the device. */
+/* Opens data and device over the job's arena. Collective: no. Errors: those of the data set and of the
+ * device. */
 hp_status hp_job_pass_open(struct hp_job *job, hp_job_pass *pass, const hp_program *program, hp_split split,
                            hp_error *err);
 

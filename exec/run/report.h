@@ -21,7 +21,8 @@ typedef struct hp_report_step_of {
     const char *strange; /* its first number that is not finite, in words; "": not looked for */
 } hp_report_step_of;
 
-/* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}. Errors: HP_EIO (stdout is full). */
+/* {"step":1,"loss":2.3,"step_s":0.2,"step_cpu_s":0.19,"images_per_s":320}. Errors: HP_EIO (stdout is
+ * full). */
 hp_status hp_report_step(const hp_report_step_of *s, hp_error *err);
 
 typedef struct hp_report_eval {

@@ -5,7 +5,8 @@
 #include "exec/run/options.h"
 #include "exec/yardstick/wait.h"
 
-/* exec/bench on ranks bound to cores as those of a run are. Closes the communicator, unless it fails. Collective: over all ranks. Errors: as hp_bench_comm. */
+/* Runs exec/bench on ranks bound to cores as in a run. Closes the communicator, unless it fails. Collective:
+ * over all ranks. Errors: as hp_bench_comm. */
 hp_status hp_run_bench_comm(const hp_exec_options *options, const hp_yard_waiter *w, hp_error *err);
 
 #endif

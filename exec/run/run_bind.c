@@ -1,5 +1,5 @@
-/* run_bind.c - shares of the node's cores (hwloc). What hwloc cannot do (no topology, no permission) stays unbound: slower,
- * not wrong. */
+/* run_bind.c - shares of the node's cores (hwloc). Where hwloc fails (no topology, no permission) ranks stay
+ * unbound: slower, not wrong. */
 #include "exec/run/run_bind.h"
 
 #include "base/hash.h"
@@ -66,7 +66,8 @@ static void bind_to(const cores *c, hp_share s) {
 
 /* --- ranks --- */
 
-/* Equal for ranks with the same processors of the same node. Names of nodes are no use: every container has its own. */
+/* A number equal on ranks that share processors of a node. Names of nodes do not help: every container has
+ * its own. */
 static double pool_of(const cores *c) {
     char boot[64] = "", *set = NULL;
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");

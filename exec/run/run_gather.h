@@ -1,5 +1,5 @@
-/* run_gather.h - collects what is distributed over ranks: running statistics and trained parameters. Functions
- * that return a status are collective over all ranks, unless they say otherwise. */
+/* run_gather.h - collects what is distributed over ranks: running statistics and trained parameters.
+ * Functions that return a status are collective over all ranks, unless they say otherwise. */
 #ifndef HP_RUN_GATHER_H
 #define HP_RUN_GATHER_H
 
@@ -13,7 +13,8 @@ hp_status hp_job_state_sum(hp_job *job, unsigned char *own, hp_error *err);
 hp_status hp_job_state_restore(hp_job *job, const unsigned char *own, hp_error *err);
 int64_t hp_job_state_bytes(const hp_job *job);
 /* Writes the whole network's weights to --save on rank 0. Errors: HP_EPLAN (the last loss is not finite: an
- * earlier file stays; the ranks do not hold every parameter exactly once), those of writing and of the communicator. */
+ * earlier file stays; the ranks do not hold every parameter exactly once), those of writing and of the
+ * communicator. */
 hp_status hp_job_save(hp_job *job, hp_error *err);
 
 #endif

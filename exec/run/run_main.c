@@ -37,9 +37,9 @@ static void *wait_for_signals(void *saves) {
     return NULL;
 }
 
-/* In a thread, not by handlers: dnnl_sgemm (oneDNN 2.6.3) keeps values below its stack pointer, where a handler's frame
- * is put, and then writes anywhere (docs/measurements.md). Before any other thread starts, which inherits that
- * the signals are blocked. */
+/* Takes signals in a thread, not in handlers: dnnl_sgemm (oneDNN 2.6.3) keeps values below its stack pointer,
+ * where a handler's frame overwrites them (docs/measurements.md). Must run before any other thread starts, so
+ * that all threads inherit the blocked signals. */
 static void catch_signals(bool saves) {
     static char yes;
     sigset_t set;
@@ -114,8 +114,8 @@ static int measure(measurement *what, const hp_exec_options *options, hp_comm *c
     return (int)err.code;
 }
 
-/* What was saved is whole once the checkpoint is closed. Said before ranks end: the first one that ends with another code
- * than 0 has its launcher kill the others. */
+/* Ends the job after a checkpoint that a signal asked for. Closing the checkpoint completes it. The message
+ * precedes the end of any rank: when one exits with a code other than 0, its launcher kills the others. */
 static int leave(hp_job *job, hp_error *err) {
     hp_checkpoint_close(job->saved.checkpoint);
     job->saved.checkpoint = NULL;

@@ -1,5 +1,5 @@
-/* run_room.h - is there memory on a node for the arenas of all its ranks? Asked before shared memory is reserved, as a rank
- * that takes the last page is killed without a message. */
+/* run_room.h - checks that a node has memory for the arenas of all its ranks. Runs before shared memory is
+ * reserved, because a rank that takes the last page is killed without a message. */
 #ifndef HP_RUN_ROOM_H
 #define HP_RUN_ROOM_H
 
@@ -12,7 +12,7 @@ typedef struct hp_room {
     int64_t free_bytes; /* on its node, before any rank has taken something */
 } hp_room;
 
-/* Does what the ranks of all[rank]'s node need together fit in what the poorest of them sees? Errors: HP_EPLAN. */
+/* Do the ranks of all[rank]'s node together fit in what the poorest of them sees? Errors: HP_EPLAN. */
 hp_status hp_room_fits(const hp_room *all, int n, int rank, hp_error *err);
 
 /* Collective: over all ranks. Errors: HP_EPLAN, HP_EUNAVAIL (the system does not say what is free). */

@@ -4,7 +4,8 @@
 
 #include "exec/run/job.h"
 
-/* Runs job->steps steps, with a JSON line each on rank 0. Sets the scores. Errors: those of the interpreter. */
+/* Runs job->steps steps, with a JSON line each on rank 0. Sets the scores. Errors: those of the
+ * interpreter. */
 hp_status hp_job_train(hp_job *job, hp_error *err);
 
 /* Says on stderr what becomes of the images, once one was read. Rank 0's; collective: no. */

@@ -1,5 +1,5 @@
-/* run_tuning.c - ranks exchange their choices of kernels: one after another in ascending order, each only what no
- * earlier rank has exported; a job of identical ranks needs one round. */
+/* run_tuning.c - ranks exchange their choices of kernels, one after another in ascending order. Each sends
+ * only what no earlier rank has sent, so a job of identical ranks needs one round. */
 #include "exec/run/run_tuning.h"
 
 #include <stdlib.h>

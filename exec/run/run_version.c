@@ -1,5 +1,5 @@
-/* run_version.c - `hplan-exec --version`: one JSON object, which `hplan doctor` reads. Does not call MPI_Init, so
- * that it works on any node. */
+/* run_version.c - `hplan-exec --version`: one JSON object, which `hplan doctor` reads. Does not call
+ * MPI_Init, so that it works on any node. */
 #include "exec/run/run_version.h"
 
 #include "exec/comm/comm.h"

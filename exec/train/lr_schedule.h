@@ -1,5 +1,5 @@
-/* lr_schedule.h - the learning rate of a step, a pure function of it and of the number of steps: a run that goes on has
- * the rates that it would have had. */
+/* lr_schedule.h - the learning rate, a pure function of the step and of the number of steps: a resumed run
+ * has the rates that an uninterrupted one has. */
 #ifndef HP_LR_SCHEDULE_H
 #define HP_LR_SCHEDULE_H
 

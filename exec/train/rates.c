@@ -1,5 +1,5 @@
-/* rates.c - see rates.h. What is not said is as torch.optim has it, but for gradient descent: momentum 0.9 and a learning
- * rate of 0.01. */
+/* rates.c - see rates.h. Defaults are those of torch.optim, except for gradient descent: momentum 0.9 and a
+ * learning rate of 0.01. */
 #include "exec/train/rates.h"
 
 #include "base/units.h"

@@ -1,4 +1,5 @@
-/* rates.h - what the optimiser of a run does in each step: its numbers, and the schedule of its learning rate. */
+/* rates.h - what the optimiser of a run does in each step: its numbers, and the schedule of its learning
+ * rate. */
 #ifndef HP_RATES_H
 #define HP_RATES_H
 
@@ -18,8 +19,8 @@ typedef struct hp_rates {
     hp_lr_schedule schedule;
 } hp_rates;
 
-/* For a network as it is trained. Errors: HP_EUSAGE, also where a word is of another optimiser, or of gradients that the
- * plan does not clip. */
+/* Parses the rates for a network in training. Errors: HP_EUSAGE, also where a word belongs to another
+ * optimiser, or to clipping that the plan does not have. */
 hp_status hp_rates_parse(const hp_rate_words *w, const hp_graph *g, hp_rates *r, hp_error *err);
 
 /* Sets a step's numbers; it is step->step, from 0, of `total`, and the step->updates-th update. */

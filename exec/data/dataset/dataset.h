@@ -94,9 +94,9 @@ struct hp_patches;
 const struct hp_patches *hp_dataset_patches(const hp_dataset *d);
 
 /* Reads rows, columns and channels of `box` of sample `index` in [0, count) into x, dense (the box's samples
- * axis is ignored). dtype is the type of x. HP_F32 and HP_F64 give the same normalised values. HP_U8 gives bytes before
- * normalisation, after resizing and with the network's channels: 16 bits are rounded to 8, float samples, whose range
- * nobody knows, are an error. Errors: HP_EDATA (the file cannot be decoded). */
+ * axis is ignored). dtype is the type of x. HP_F32 and HP_F64 give the same normalised values. HP_U8 gives
+ * bytes before normalisation, after resizing and with the network's channels: 16 bits are rounded to 8, float
+ * samples, whose range nobody knows, are an error. Errors: HP_EDATA (the file cannot be decoded). */
 hp_status hp_dataset_read(hp_dataset *d, int64_t index, const hp_box *box, hp_dtype dtype, void *x,
                           hp_error *err);
 

@@ -38,10 +38,10 @@ int32_t hp_loader_handles(hp_loader *l, hp_dataset *const **handle);
 /* Fills x, the box x_box of the micro-batch's images as `dtype` (HP_F32, HP_F64: normalised; HP_U8: the raw
  * pixels, before normalisation), and labels, int32: one for each sample of label_box, or with a label map the
  * box's rows and columns of each. Either may be NULL. Step counts from 0 through all epochs; in evaluation,
- * positions past the end and samples that are left out give zeros and label -1; in training the next one stands in for these. Boxes of one image from its top to its bottom, such as
- * streamed tiles, cost one pass through its file. The options' threads read; what they fill in, and the error,
- * which is that of the first sample that cannot be read, do not depend on how many they are. One call at a
- * time. Errors: HP_EDATA. */
+ * positions past the end and samples that are left out give zeros and label -1; in training the next one
+ * stands in for these. Boxes of one image from its top to its bottom, such as streamed tiles, cost one pass
+ * through its file. The options' threads read; what they fill in, and the error, which is that of the first
+ * sample that cannot be read, do not depend on how many they are. One call at a time. Errors: HP_EDATA. */
 hp_status hp_loader_read(hp_loader *l, int64_t step, int32_t micro, void *x, hp_dtype dtype,
                          const hp_box *x_box, int32_t *labels, const hp_box *label_box, hp_error *err);
 

@@ -1,7 +1,7 @@
 /* infer_loops.h - loops for layers of a deployed graph other than matrix products, on a processor.
  *
- * The CPU's (exec/device/kernels/kernels_loops.c) are compiled once per instruction set; the reference has plain ones in
- * float32 and float64 (exec/device/ref/ref_loops.inc). The arithmetic is that of op.h. */
+ * The CPU's (exec/device/kernels/kernels_loops.c) are compiled once per instruction set; the reference has
+ * plain ones in float32 and float64 (exec/device/ref/ref_loops.inc). The arithmetic is that of op.h. */
 #ifndef HP_INFER_LOOPS_H
 #define HP_INFER_LOOPS_H
 

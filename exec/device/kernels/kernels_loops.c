@@ -1,6 +1,7 @@
-/* kernels_loops.c - the loops of one instruction set: compiled once per HP_ISA, see exec/device/infer/infer_loops.h. Each family
- * is a file of static functions that only this file includes. They compute in float32. Compiled without contraction of
- * products and sums, which would tell instruction sets apart. */
+/* kernels_loops.c - the loops of one instruction set: compiled once per HP_ISA, see
+ * exec/device/infer/infer_loops.h. Each family is a file of static functions that only this file includes.
+ * They compute in float32. Compiled without contraction of products and sums, which would tell instruction
+ * sets apart. */
 #include "exec/device/device_act.h"
 #include "exec/device/infer/infer_loops.h"
 #include "exec/device/kernels/kernels.h"

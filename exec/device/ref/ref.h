@@ -31,8 +31,8 @@ hp_ref_fn hp_ref_loss, hp_ref_maxsum, hp_ref_accum, hp_ref_part, hp_ref_update, 
 /* The loop of a layer's forward task. */
 hp_ref_fn *hp_ref_forward(const hp_layer *l);
 
-/* Layers of deployed graphs that are no matrix product (ref/ref_loops.inc). The first serves tasks without a float64
- * operand; its bytes are those of every device (exec/device/infer/op.h). */
+/* Layers of deployed graphs that are no matrix product (ref/ref_loops.inc). The first serves tasks without a
+ * float64 operand; its bytes are those of every device (exec/device/infer/op.h). */
 extern const hp_infer_loops hp_ref_loops_f32, hp_ref_loops_f64;
 
 /* Runs f on float64 copies of what the task reads, rounded as the network's precision has it, and rounds what

@@ -1,7 +1,8 @@
-/* ref_attention.c - attention by its definition, float64: one query of one head at a time, its scores with all keys that it
- * attends to, their softmax, and the mean of the values (Vaswani et al. 2017). Heads of queries share those of keys and
- * values in groups (Ainslie et al. 2023); rotary positions turn pairs of channels c, c + d/2 by the place of the pixel
- * (Su et al. 2021). A part of the output's channels is as exact as all of them: gradients are linear in the output's. */
+/* ref_attention.c - attention by its definition, float64: one query of one head at a time, its scores with
+ * all keys that it attends to, their softmax, and the mean of the values (Vaswani et al. 2017). Heads of
+ * queries share those of keys and values in groups (Ainslie et al. 2023); rotary positions turn pairs of
+ * channels c, c + d/2 by the place of the pixel (Su et al. 2021). A part of the output's channels is as exact
+ * as all of them: gradients are linear in the output's. */
 #include "exec/device/ref/ref.h"
 #include "networks/graph/attention.h"
 
@@ -63,8 +64,8 @@ static int64_t pixels_of(const hp_box *b) {
     return (int64_t)hp_box_len(b, HP_AXIS_H) * hp_box_len(b, HP_AXIS_W);
 }
 
-/* First channel of a head of queries in the box of input 0, of the keys and values that it shares in that of inputs 1
- * and 2. */
+/* First channel of a head of queries in the box of input 0; of its shared keys and values in those of inputs
+ * 1, 2. */
 static int64_t query_at(const attention *a, const query *q) {
     const hp_box *box = &a->b->map.in_box[0];
     const int64_t row = q->y - box->lo[HP_AXIS_H], col = q->x - box->lo[HP_AXIS_W];

@@ -1,5 +1,5 @@
-/* ref_bytes.c - output elements of layers that read bytes, from the formula of exec/device/kernels/panel.h. Compiled
- * without contraction of products and sums: the formula says what is fused. */
+/* ref_bytes.c - output elements of layers that read bytes, from the formula of exec/device/kernels/panel.h.
+ * Compiled without contraction of products and sums: the formula says what is fused. */
 #include "exec/device/ref/ref_matrix.h"
 #include "exec/device/device_act.h"
 

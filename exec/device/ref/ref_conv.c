@@ -62,7 +62,8 @@ static double *room_for(const hp_shape *s) {
                      sizeof(double));
 }
 
-/* Index of a weight as the parameter has it: (O, I/groups, taps); of a row layer, of one pixel and one group, (I, O). */
+/* Index of a weight as the parameter has it: (O, I/groups, taps); of a row layer, of one pixel and one group,
+ * (I, O). */
 static int64_t stored_at(const hp_bound *b, int o, int i, int tap) {
     const hp_shape *s = &b->shape;
     if (b->layer->tp == (int32_t)HP_TP_ROW) return (int64_t)i * s->oc + o;

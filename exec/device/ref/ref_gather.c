@@ -1,4 +1,5 @@
-/* ref_gather.c - elements gathered by place (networks/graph/graph_gather.h), and channels reduced to one, float64. */
+/* ref_gather.c - elements gathered by place (networks/graph/graph_gather.h), and channels reduced to one,
+ * float64. */
 #include "exec/device/ref/ref.h"
 #include "networks/graph/graph_gather.h"
 

@@ -1,5 +1,6 @@
-/* ref_groupnorm.c - group norm (Wu and He 2018), float64; with as many groups as channels it is instance norm (Ulyanov, Vedaldi and
- * Lempitsky 2016). The output may be some of the map: all of the map is read, and the gradient is that of this part. */
+/* ref_groupnorm.c - group norm (Wu and He 2018), float64; with as many groups as channels it is instance norm
+ * (Ulyanov, Vedaldi and Lempitsky 2016). The output may be some of the map: all of the map is read, and the
+ * gradient is that of this part. */
 #include "exec/device/ref/ref.h"
 
 #include <math.h>
@@ -36,14 +37,15 @@ static group group_of(const hp_bound *b, int64_t sample, int first) {
     return g;
 }
 
-/* Where the channels of the output's box are in the input's; of those of the group, the part that is in the output's box. */
+/* The channels of the group that are in the output's box, counted as in the input's box. */
 static hp_extent outs_of(const hp_bound *b, const group *g) {
     const int from = b->shape.oc0 - b->map.in_box[0].lo[HP_AXIS_C], to = from + b->shape.oc;
     return (hp_extent){g->first > from ? g->first : from,
                        g->first + g->width < to ? g->first + g->width : to};
 }
 
-/* Element (pixel p of the output's box, channel c of the input's box) of the sample: in the output's box, and normalised. */
+/* Where element (pixel p of the output's box, channel c of the input's box) lies in the output's box; its
+ * normalised value. */
 typedef struct place {
     int64_t out;
     double normed;
@@ -68,7 +70,8 @@ static void forward(const hp_bound *b, int64_t sample, const group *g) {
         }
 }
 
-/* dx = inverse (g - mean(g) - xhat mean(g xhat)), g = gamma dy where there is one; means are over the whole map. */
+/* dx = inverse (g - mean(g) - xhat mean(g xhat)), g = gamma dy where there is one; means are over the whole
+ * map. */
 static void backward(const hp_bound *b, int64_t sample, const group *g) {
     const hp_shape *s = &b->shape;
     const hp_extent outs = outs_of(b, g);

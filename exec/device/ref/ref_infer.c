@@ -1,4 +1,4 @@
-/* ref_infer.c - the reference on deployed graphs: float64, and the quantised arithmetic from its definition. */
+/* ref_infer.c - the reference on deployed graphs: float64, and quantised arithmetic by its definition. */
 #include "exec/device/ref/ref_matrix.h"
 #include "exec/device/ref/ref.h"
 

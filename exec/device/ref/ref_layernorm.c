@@ -1,5 +1,6 @@
-/* ref_layernorm.c - layer norm (Ba, Kiros and Hinton 2016) and RMS norm (Zhang and Sennrich 2019) over a pixel's channels,
- * float64. The output may be some of the channels: all of the input's are read, and the gradient is that of these. */
+/* ref_layernorm.c - layer norm (Ba, Kiros and Hinton 2016) and RMS norm (Zhang and Sennrich 2019) over a
+ * pixel's channels, float64. The output may be some of the channels: all of the input's are read, and the
+ * gradient is that of these. */
 #include "exec/device/ref/ref.h"
 
 #include <math.h>
@@ -32,7 +33,8 @@ void hp_ref_layernorm_fwd(const hp_bound *b, const hp_step *s) {
     }
 }
 
-/* dx = inverse * (g - mean(g) - xhat * mean(g xhat)), g = gamma dy where there is one; RMS norm's without mean(g). */
+/* dx = inverse * (g - mean(g) - xhat * mean(g xhat)), g = gamma dy where there is one; RMS norm's without
+ * mean(g). */
 static void backward_data(const hp_bound *b, const pixel *p, const double *x, const double *dy, double *dx) {
     const double *gamma = b->param[0];
     const int n = b->shape.ic, from = b->shape.oc0;

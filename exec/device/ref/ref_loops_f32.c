@@ -1,4 +1,5 @@
-/* ref_loops_f32.c - the loops of ref_loops.inc in float32: for tasks whose operands are all quantised or halves. */
+/* ref_loops_f32.c - the loops of ref_loops.inc in float32: for tasks whose operands are all quantised or
+ * halves. */
 #include <math.h>
 
 #define REAL            float

@@ -1,6 +1,6 @@
 /* ref_matrix.c - the matrix layers of a deployed graph by their definition: real ones in float64,
- * quantised ones with exact integer sums and the formula of exec/device/kernels/panel.h (ref/ref_bytes.c). The pack holds
- * weights in canonical order. */
+ * quantised ones with exact integer sums and the formula of exec/device/kernels/panel.h (ref/ref_bytes.c).
+ * The pack holds weights in canonical order. */
 #include "exec/device/ref/ref_matrix.h"
 #include "exec/device/device_act.h"
 #include "exec/device/ref/ref.h"

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Calls `visit` for each pixel that a pixel of the output reads, with its share: elements that begin their channels. */
+/* Calls `visit` for each pixel that an output pixel reads, with its share. Pixels are given by their first
+ * element. */
 typedef void share_fn(const hp_bound *b, int64_t out, int64_t in, double share);
 
 static void every_share(const hp_bound *b, share_fn *visit) {
