@@ -94,7 +94,8 @@ int hp_build_merge(hp_builder *b, int x, const char *name);
 
 /* --- maps --- */
 
-/* By `like`'s rules (networks/graph/graph_gather.h); members that are 0 of kh, kw, groups, out_c, out_h and out_w are those of the input. */
+/* By `like`'s rules (networks/graph/graph_gather.h); members that are 0 of kh, kw, groups, out_c, out_h and
+ * out_w are those of the input. */
 int hp_build_gather(hp_builder *b, int x, const char *name, const hp_layer *like);
 
 /* Parameter `i` of the last layer (for a row layer: of it and its sum), to set its initialisation, its name
