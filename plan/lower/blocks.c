@@ -1,13 +1,14 @@
-/* blocks.c - ZeRO's second and third stage (Rajbhandari et al., SC 2020, section 5): buckets of which a rank keeps its
- * part alone come together in a block for as long as a pass works on them.
+/* blocks.c - ZeRO's second and third stage (Rajbhandari et al., SC 2020, section 5): a bucket of which each
+ * rank keeps only its part is assembled in a block while a pass works on it.
  *
- * zero=3: before the first layer of a bucket computes, the members' parts are gathered; as the next bucket's layers
- * begin, the block is given back. So a forward and a backward pass gather every bucket once each, and so does each
- * recomputation. `prefetch` buckets more are gathered ahead, in the order in which the pass comes to them. With `keep`
- * a block stays for the whole step, whatever its micro-batches.
+ * zero=3: the members' parts are gathered before the first layer of a bucket computes; the block is freed as
+ * the next bucket's layers begin. A forward and a backward pass each gather every bucket once, and so does
+ * each recomputation. `prefetch` more buckets are gathered ahead, in the order of the pass. With `keep` a
+ * block stays for the whole step, through all micro-batches.
  *
- * zero=2: a micro-batch's gradients of a bucket are summed into a block, which is scattered over the members as soon
- * as they are final. The part is taken from the block one bucket later, so that computing goes on meanwhile. */
+ * zero=2: a micro-batch's gradients of a bucket are summed into a block, which is scattered over the members
+ * as soon as they are final. The part is taken from the block one bucket later, so that computing goes on
+ * meanwhile. */
 #include "plan/lower/lower_inside.h"
 
 typedef struct hp_block {
@@ -108,8 +109,8 @@ static void leave_behind(hp_role_builder *c, int layer, bool backward) {
     }
 }
 
-/* Does a task of the layer read its parameters? The same for all parts of a stage, also those that have nothing of it:
- * they gather together. */
+/* Does a task of the layer read its parameters? All parts of a stage give the same answer, even those without
+ * any of it: they gather together. */
 static bool reads_params(const hp_role_builder *c, int layer, bool backward) {
     const hp_layer *l = &c->facts->g->layer[layer];
     if (!gathers(c) || lower_bucket(c, layer) < 0) return false;

@@ -90,8 +90,8 @@ static void build_vstages(hp_lower_facts *f) {
             s->in = f->vstage[v - 1].out;
             s->n_in = f->vstage[v - 1].n_out;
         }
-        /* channels are gathered before every convolution, another branch's tensors before every reader, and rows or
-         * channels where ranks that share them change over */
+        /* channels are gathered before every convolution, another branch's tensors before every reader, and
+         * rows or channels where ranks that share them change over */
         const bool gathers = f->s->cp * f->s->bp * f->s->tp * f->s->seq > 1;
         const int halo = gathers ? 1 : f->s->halo;
         s->deep = v ? 0 : lower_stream_end(f->g, f->s, f->s->cut[0]);

@@ -1,6 +1,6 @@
-/* lower_choice.c - how each collective is done: the strategy's choice; of those left to comm=auto the one measured as fastest
- * at its size; else by the rule of plan/collectives. A communicator has one back end: collectives of the same members
- * by another one get a group of their own. */
+/* lower_choice.c - how each collective is done: as the strategy says; with comm=auto by the method measured
+ * as fastest at its size; else by the rule of plan/collectives. A communicator has one back end: collectives
+ * of the same members by another back end get their own group. */
 #include "plan/lower/lower_choice.h"
 
 #include "plan/lower/lower_inside.h"
@@ -48,8 +48,8 @@ static int32_t choice_of(const hp_lower_facts *f, hp_traffic traffic, const hp_c
     return a == HP_ALGORITHM_LIBRARY || hp_algorithm_does(a, what, true) ? fastest : HP_COMM_AUTO;
 }
 
-/* The group of these members whose collectives that back end does; the first that asks gets the group itself. All roles
- * share the answer, so that members agree on it. */
+/* The group of these members for collectives by that back end; the first back end that asks gets the group
+ * itself. All roles share the answer, so that members agree on it. */
 static int group_by(hp_program_builder *b, int group, int root, hp_backend by) {
     hp_program *p = b->p;
     const int n = b->roots * HP_BACKENDS, k = root * HP_BACKENDS + (int)by;

@@ -1,4 +1,5 @@
-/* lower_choice.h - what comm=auto means where collectives were measured: by classes of sizes, which back end and algorithm. */
+/* lower_choice.h - what comm=auto means where collectives were measured: a back end and algorithm per class
+ * of sizes. */
 #ifndef HP_LOWER_CHOICE_H
 #define HP_LOWER_CHOICE_H
 
@@ -12,8 +13,8 @@ typedef struct hp_comm_class {
     int32_t choice;          /* hp_comm_choice; HP_COMM_AUTO: the device's own back end, by the rule */
 } hp_comm_class;
 
-/* Classes of the same operation, ranks and ranks per node stand together, by increasing sizes. What it does not have is
- * done by the rule. Made from a cost table by costmodels/tuning/size_classes.h. */
+/* Classes of the same operation, ranks and ranks per node stand together, by increasing sizes. The rule
+ * decides cases that the table lacks. Made from a cost table by costmodels/tuning/size_classes.h. */
 typedef struct hp_comm_table {
     int32_t n;
     hp_comm_class *row;

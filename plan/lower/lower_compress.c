@@ -1,8 +1,8 @@
-/* lower_compress.c - messages as codecs make them: encoded before they are sent, decoded where they are read.
+/* lower_compress.c - compressed messages: encoded before they are sent, decoded where they are read.
  *
- * Both ends of a message know its box, and so whether the codec makes it smaller: where it does not, the message is sent
- * as it is. A bucket of gradients is encoded as soon as the last of them is there, in the middle of the backward pass,
- * summed as its codec says, and decoded where the sum would have been. */
+ * Both ends of a message know its box, and so whether the codec makes it smaller; if not, the message is sent
+ * as it is. A bucket of gradients is encoded as soon as it is complete, in the middle of the backward pass,
+ * summed as its codec defines, and decoded where the sum would have been. */
 #include "plan/lower/lower_inside.h"
 #include "plan/program/factors.h"
 
@@ -144,7 +144,8 @@ static bool encodes_gradients(const hp_task *t) {
     return (t->op == HP_TASK_ENCODE && t->layer < 0) || t->op == HP_TASK_PROJECT;
 }
 
-/* The place of every task once those that encode gradients follow what they wait for; the others keep their order. */
+/* The place of every task after tasks that encode gradients move up to what they wait for; the others keep
+ * their order. */
 static int32_t *hoisted(const hp_role_builder *c) {
     const int n = c->r->n_task;
     int32_t *after = HP_NEW(c->facts->arena, int32_t, n), *first = HP_NEW(c->facts->arena, int32_t, n + 1),

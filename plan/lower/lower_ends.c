@@ -1,5 +1,5 @@
-/* lower_ends.c - where a network meets the world: the image and its labels come in; the loss, or what a deployed
- * network puts out, goes. */
+/* lower_ends.c - the ends of a network: the image and its labels enter, the loss or a deployed network's
+ * output leaves. */
 #include "plan/lower/lower_inside.h"
 
 /* Samples (and for maps rows and columns) whose labels the loss of this part needs; empty: no loss here. */

@@ -105,8 +105,8 @@ static int stage_of(const hp_lower_facts *f, int layer) {
     return v;
 }
 
-/* All parts of the stages of layers that have the parameter, or this slice of it. Layers on one stage need no other group
- * than the stage's. */
+/* All parts of the stages whose layers have the parameter, or this slice of it. Layers on one stage use the
+ * stage's own group. */
 static int32_t tied_group(hp_program_builder *b, int param, int slice) {
     const hp_lower_facts *f = b->facts;
     int32_t *role = HP_NEW(f->arena, int32_t, 2 * b->p->n_role * f->n_vstage);

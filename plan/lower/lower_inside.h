@@ -1,5 +1,5 @@
-/* lower_inside.h - what the files of the lowering share: the role being written, a pass through one of its stages, and
- * the steps of which a pass consists. */
+/* lower_inside.h - what the files of the lowering share: the role being written, a pass through one of its
+ * stages, and the steps of which a pass consists. */
 #ifndef HP_LOWER_INSIDE_H
 #define HP_LOWER_INSIDE_H
 
@@ -167,9 +167,9 @@ int32_t lower_buffer(hp_role_builder *c, hp_buffer_kind kind, hp_dtype dtype, in
 int32_t lower_box(hp_role_builder *c, hp_buffer_kind kind, int tensor, int micro, const hp_box *box);
 const hp_box *lower_box_of(const hp_role_builder *c, int32_t buffer);
 int32_t lower_queue(hp_role_builder *c, hp_queue_kind kind, int peer, int channel, hp_backend by);
-/* Appends a task with its operands, those of its row in plan/program/program_ops.def: -1 where one is absent, also in
- * the place of an EXTRA one. Dependencies and lifetimes follow from what the row says of each. Returns the task's
- * id. */
+/* Appends a task with its operands, those of its row in plan/program/program_ops.def: -1 where one is absent,
+ * also in the place of an EXTRA one. Dependencies and lifetimes follow from what the row says of each.
+ * Returns the task's id. */
 int lower_task(hp_role_builder *c, hp_task task, const int32_t *operand);
 hp_task lower_layer_task(const hp_pass *a, hp_task_op op, int layer, int flags);
 void lower_dep(hp_role_builder *c, int task, int on);
@@ -193,8 +193,8 @@ void lower_decode(hp_role_builder *c, const hp_pass *a, int tensor, int32_t dst,
 int32_t lower_plain(hp_role_builder *c, const hp_pass *a, hp_buffer_kind kind, int tensor, int32_t buffer);
 /* Are the sums of a bucket's gradients compressed? Those without a matrix are not factored. */
 bool lower_codes_bucket(const hp_role_builder *c, int bucket);
-/* Encodes a bucket's gradients once they are final, sums what all members have encoded, decodes the sum. Returns the task
- * that does. */
+/* Encodes a bucket's gradients once they are final, sums what all members encoded, decodes the sum. Returns
+ * the decoding task. */
 int lower_reduce_coded(hp_role_builder *c, int bucket);
 /* Moves the tasks that encode gradients up to what they wait for. Before memory is placed. */
 void lower_hoist_codes(hp_role_builder *c);
@@ -204,8 +204,8 @@ void lower_hoist_codes(hp_role_builder *c);
 void lower_collective(hp_role_builder *c, int group, hp_task *t);
 /* The same of a collective that does not add. */
 void lower_reduction(hp_role_builder *c, int group, hp_reduction reduction, hp_task *t);
-/* The same of a collective with a root: straight to it or from it, unless the strategy names another algorithm. Each
- * root has a communicator of its own. */
+/* The same for a collective with a root: straight to it or from it, unless the strategy names another
+ * algorithm. Each root has its own communicator. */
 void lower_rooted(hp_role_builder *c, int group, int root, hp_task *t);
 /* How a task is called that is its root's alone. */
 int32_t lower_call_of_root(hp_role_builder *c, int root);
@@ -215,7 +215,7 @@ int32_t lower_call_of_root(hp_role_builder *c, int root);
 bool lower_is_local(const hp_lower_facts *f);
 /* Sums the gradients of a bucket over the replica alone. Returns the task; -1: one rank has them all. */
 int lower_local_sum(hp_role_builder *c, int bucket);
-/* Makes all replicas' parameters of a bucket, and their momentum, the mean, after the task that updates them. */
+/* Averages a bucket's parameters and momentum over all replicas, after the task that updates them. */
 void lower_average(hp_role_builder *c, int bucket, int updated);
 
 /* lower/sync_ps.c */
@@ -272,8 +272,8 @@ void lower_slots(hp_program_builder *b);
 void lower_groups(hp_program_builder *b);
 /* Does the role compute something of that layer with that orientation? */
 bool lower_runs(const hp_program_builder *b, int role, int vstage, int layer, int flip);
-/* Parts with the same slice number hold the same weights: a channel slice of a branch; of a layer that tensor-parallel
- * ranks split, one of these. */
+/* Parts with the same slice number hold the same weights: a channel slice of a branch, and for a layer that
+ * tensor-parallel ranks split, one of its slices. */
 static inline int lower_slices(const hp_lower_facts *f) {
     return f->s->cp * f->s->tp * f->s->bp;
 }
@@ -285,7 +285,8 @@ static inline bool lower_is_split(const hp_lower_facts *f, int layer) {
 int lower_weight_group(const hp_program_builder *b, int vstage, int part, bool split);
 /* The replica, among those with shares of their own, that a part of a virtual stage belongs to. */
 int lower_share_of(const hp_lower_facts *f, int vstage, int part);
-/* Who adds up the statistics of a batch norm: the parts of a replica that hold the same weights. -1: one alone. */
+/* Who adds up the statistics of a batch norm: the parts of a replica that hold the same weights. -1: one
+ * alone. */
 int32_t lower_sync_group(const hp_program_builder *b, int vstage, int part, int flip);
 /* The members of a group that holds weights that belong to one replica (sync=local); -1: one rank alone. */
 int lower_replica_group(const hp_program_builder *b, int group);
@@ -302,8 +303,8 @@ int32_t lower_pack(hp_role_builder *c, int slot, int layer, bool backward, int32
 
 /* lower/blocks.c: buckets of which a rank keeps its part alone (ZeRO) */
 void lower_new_blocks(hp_role_builder *c);
-/* The layer with which a layer's parameters lie on the role: itself, or of those that are tied the first that the role
- * runs, whose gradients are the last to be final. */
+/* The layer with whose parameters a layer's lie: itself, or for tied layers the first that the role runs,
+ * whose gradients are the last to be final. */
 static inline int lower_holder(const hp_role_builder *c, int layer) {
     return c->params.holder[layer];
 }
@@ -317,7 +318,8 @@ hp_task lower_bucket_task(const hp_role_builder *c, hp_task_op op, int bucket);
 int lower_bucket_collective(hp_role_builder *c, hp_task_op op, int bucket, int32_t buffer);
 /* Before a layer's tasks, on all parts of its stage: its bucket comes together. */
 void lower_open(hp_role_builder *c, int layer, bool backward);
-/* Where a task finds the layer's parameters, and its pack for the direction; -1: where the role keeps them. */
+/* Where a task finds the layer's parameters, and its pack for the direction; -1: where the role keeps
+ * them. */
 typedef struct hp_params_at {
     int32_t params, pack;
 } hp_params_at;
@@ -326,7 +328,8 @@ hp_params_at lower_params_at(hp_role_builder *c, const hp_pass *a, int layer, bo
 void lower_give_back(hp_role_builder *c);
 /* Where a task writes the layer's gradients; -1: where the role keeps them all. */
 int32_t lower_grads_at(hp_role_builder *c, const hp_pass *a, int layer);
-/* After the backward pass of a layer: if it is its bucket's last one, the gradients go to those who update them. */
+/* After the backward pass of a layer that is its bucket's last: sends the gradients to those who update
+ * them. */
 void lower_scatter(hp_role_builder *c, const hp_pass *a, int layer);
 /* After the last backward pass. */
 void lower_scattered(hp_role_builder *c);
@@ -338,7 +341,8 @@ void lower_after_gradients(hp_role_builder *c, int task, int bucket);
 void lower_metric_scratch(hp_role_builder *c);
 void lower_update(hp_role_builder *c);
 
-/* lower_memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and live_bytes */
+/* lower_memory.c: lifetimes -> offsets; adds the dependencies that reuse needs; sets arena_bytes and
+ * live_bytes */
 void hp_memory_place(hp_role_builder *c);
 /* memory_size.c: places all buffers after the fixed ones, from `from` on, if that ends before `best`;
  * returns the end. */

@@ -1,4 +1,5 @@
-/* lower_lanes.c - writes the joint order of all ranks into each role: task numbers, and what lanes wait for. */
+/* lower_lanes.c - writes the joint order of all ranks into each role: task numbers, and what lanes wait
+ * for. */
 #include "plan/program/lanes.h"
 
 #include "plan/lower/lanes_order.h"

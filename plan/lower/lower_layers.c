@@ -111,8 +111,8 @@ static int32_t forward_sums(hp_role_builder *c, const hp_pass *a, int layer, con
     return sums;
 }
 
-/* Where this group stands among those the role runs in a step, for the running statistics; the groups of replicas with
- * shares of their own follow each other. */
+/* Notes where this group stands among those the role runs in a step, for the running statistics. Groups of
+ * replicas with shares of their own follow each other. */
 static void note_group(const hp_role_builder *c, const hp_pass *a, hp_task *t) {
     const bool both = c->facts->s->gems == 1 || lower_runs(c->shared, c->role, a->stage, t->layer,
                                                            !a->flip); /* all passes come by here */

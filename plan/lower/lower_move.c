@@ -291,8 +291,9 @@ static hp_box piece_with(const hp_role_builder *c, const hp_pass *a, int tensor,
     return piece_of(c, a, tensor, reads ? a->part : q, reads ? q : a->part);
 }
 
-/* One round of messages: this part receives its pieces of the others, then sends them theirs of `from`, to its successor
- * first. All messages are there before the first is sent: memory that one gave back would hold up the next. */
+/* One round of messages: this part receives its pieces from the others, then sends them their pieces of
+ * `from`, to its successor first. All messages are filled before the first is sent: memory that a sent one
+ * gives back would delay the next. */
 static void round_of(hp_role_builder *c, const hp_pass *a, int tensor, bool backward, hp_arrivals *came,
                      int32_t from) {
     const int at = vstage_of(c, a), n = stage_parts(c, at), channel = channel_of(at, a->flip, true, backward);

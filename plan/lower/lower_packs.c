@@ -1,5 +1,5 @@
-/* lower_packs.c - weights in the device's layout: packed once in a step, or where the role keeps parts of its parameters
- * alone (zero=3) whenever they come together. */
+/* lower_packs.c - weights in the device's layout: packed once in a step, or, where the role keeps only parts
+ * of its parameters (zero=3), whenever they are gathered. */
 #include "plan/lower/lower_inside.h"
 #include "plan/memory/memory_device.h"
 

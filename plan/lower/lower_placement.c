@@ -18,8 +18,8 @@ int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int r
     return most;
 }
 
-/* Members of a replica's group on each node, where every node has as many and they come one node after another; 0: they
- * lie otherwise. */
+/* Members of a replica's group per node, if all nodes have equally many and members fill node after node;
+ * else 0. */
 static int fill_of(const hp_program *p, const hp_machine *m, int group, int replica) {
     const int ranks = hp_group_size(p, group);
     int per = 0, last = -1;

@@ -27,17 +27,18 @@ static inline int hp_rank_device(const hp_program *p, const hp_machine *m, int r
 
 /* The seats that the strategy's `place` gives to its places on such a machine; NULL: their own.
  *
- * tile: a block is what a stage's tiles exchange halos within: rectangles of a x b tiles, alike in a grid, a and b dividing
- * its rows and columns, as many tiles as a node has room for and of those the most nearly square ones (the shortest
- * border); a tile's channel slices and branches stay together. Ranks of stages without tiles are blocks of one. */
+ * tile: puts tiles that exchange halos on one node. A block is a rectangle of a x b tiles, where a and b
+ * divide the grid's rows and columns. It has as many tiles as a node has room for, and among those is the
+ * most nearly square one (the shortest border). A tile's channel slices and branches stay together. Ranks of
+ * stages without tiles are blocks of one. */
 const int32_t *hp_seats_of(hp_arena *arena, const hp_strategy *s, const hp_machine *m);
 /* Where the ranks of its program would run, before there is one; the seats live in `arena`. */
 hp_placement hp_placement_of_strategy(hp_arena *arena, const hp_strategy *s, const hp_machine *m);
 
 /* The most members of a group on one node; `replica`: whose, where every replica has its own. */
 int hp_group_per_node(const hp_program *p, const hp_machine *m, int group, int replica);
-/* Members on each node, if in every replica they fill node after node with as many each (two-level algorithms want
- * that); all of them where they are on one node; 0: they lie otherwise. */
+/* Members per node, if in every replica they fill node after node with equally many each, as two-level
+ * algorithms need; all of them where they are on one node; else 0. */
 int hp_group_fill(const hp_program *p, const hp_machine *m, int group);
 
 #endif

@@ -1,5 +1,5 @@
-/* lower_update.c - what ends a step: gradient buckets are reduced as soon as they are final, the optimiser updates each, or
- * with ZeRO the rank's part of it, and the metrics are summed. */
+/* lower_update.c - the end of a step: gradient buckets are reduced as soon as they are final, the optimiser
+ * updates each (with ZeRO the rank's part of it), and the metrics are summed. */
 #include "plan/lower/lower_inside.h"
 #include "networks/graph/precision.h"
 #include "plan/memory/memory_device.h"
@@ -41,8 +41,9 @@ static int sum_bucket(hp_role_builder *c, int bucket) {
     return lower_bucket_collective(c, op, bucket, HP_BUF_GRADS);
 }
 
-/* Reduces a bucket once its layers' gradients are final: whole, or to the part that each member updates. Returns
- * the task, or -1 when this rank alone holds them: then the bucket waits for those layers in the compute queue. */
+/* Reduces a bucket once its layers' gradients are final: whole, or to the part that each member updates.
+ * Returns the task, or -1 when this rank alone holds them: then the bucket waits for those layers in the
+ * compute queue. */
 static int reduce_bucket(hp_role_builder *c, int bucket) {
     c->emit.writer[HP_BUF_GRADS] = -1; /* buckets are disjoint: each waits for its own layers only */
     const int id = sum_bucket(c, bucket);
@@ -66,8 +67,8 @@ void lower_metric_scratch(hp_role_builder *c) {
     if (scratch > c->scratch_bytes) c->scratch_bytes = scratch;
 }
 
-/* What all ranks have to agree on, by way of the metric, before anything is updated: whether a gradient has overflowed,
- * so that they skip the step; the norm of all of them, by which they are clipped. */
+/* Adds to the metric what all ranks have to agree on before anything is updated: whether a gradient has
+ * overflowed, so that all skip the step; the norm of all gradients, by which they are clipped. */
 static void measure_bucket(hp_role_builder *c, hp_task_op op, int bucket, int reduced) {
     const int id = bucket_task(c, op, bucket, reduced);
     lower_metric_scratch(c);
@@ -75,7 +76,8 @@ static void measure_bucket(hp_role_builder *c, hp_task_op op, int bucket, int re
     c->metric_writer = id;
 }
 
-/* Where updates wait for the metric anyway, it also says whether a gradient is not finite: run --on-nan skip. */
+/* Checks gradients for values that are not finite wherever updates wait for the metric anyway: run --on-nan
+ * skip. */
 static void measure_buckets(hp_role_builder *c, const int *reduced) {
     for (int i = 0; i < c->r->n_bucket; i++) {
         if (hp_graph_scales_loss(c->facts->g) || c->facts->g->clips)
@@ -84,8 +86,8 @@ static void measure_buckets(hp_role_builder *c, const int *reduced) {
     }
 }
 
-/* The optimiser, and what makes all who hold the bucket alike again: the server's parameters, the mean of replicas, or
- * where each member has updated its part of a whole, the others' parts. */
+/* Updates a bucket, then makes all holders alike again: by the server's parameters, the replicas' mean, or,
+ * where each member updated its own part, the others' parts. */
 static void update_bucket(hp_role_builder *c, int bucket, int reduced, int after) {
     const int id = bucket_task(c, HP_TASK_UPDATE, bucket, reduced);
     lower_dep(c, id, after);

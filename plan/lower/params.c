@@ -127,8 +127,8 @@ static void place_bucket(hp_role_builder *c, int v, int part, bool split, int gr
     if (lowest >= 0) end_bucket(c, group, lowest, at);
 }
 
-/* A stage's parameters of layers that ranks split, or of the others, in buckets of at least fuse_bytes; counted as float32
- * in every dtype, so that the reference device sums the same buckets. */
+/* Places a stage's parameters, of layers that ranks split or of the others, in buckets of at least
+ * fuse_bytes, counted as float32 in every dtype, so that the reference device sums the same buckets. */
 static void place_stage(hp_role_builder *c, int v, int part, bool split, places *at) {
     const int group = lower_weight_group(c->shared, v, part, split), first = c->facts->vstage[v].first;
     int last = c->facts->vstage[v].end - 1; /* last layer of the open bucket */

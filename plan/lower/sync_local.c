@@ -1,10 +1,9 @@
-/* sync_local.c - local SGD (Stich, ICLR 2019): each replica updates its own parameters, and every so many steps they become
- * the replicas' mean, and the momentum too: then all of them are in the same state, and with an average in each step it
- * is plain data parallelism.
+/* sync_local.c - local SGD (Stich, ICLR 2019): each replica updates its own parameters; every N steps
+ * parameters and momentum become the replicas' mean. All replicas are then in the same state. Averaging in
+ * each step is plain data parallelism.
  *
- * The averages are tasks of every step; in the others both interpreters let them pass. A program of all the steps up
- * to an average would need neither of them to know, but its size, its memory and the meaning of a step grow with
- * their number. */
+ * The averages are tasks of every step; in the other steps both interpreters skip them. A program of N steps
+ * would need no such rule, but its size, its memory and the meaning of a step would grow with N. */
 #include "plan/lower/lower_inside.h"
 
 bool lower_is_local(const hp_lower_facts *f) {

@@ -1,15 +1,14 @@
-/* sync_ps.c - the parameter server (Li et al., OSDI 2014), shared among those who hold the parameters: bucket after bucket
- * another member is the server. All send it their gradients; it adds them up, runs the optimiser, whose momentum is
- * there only, and sends the new parameters to all.
+/* sync_ps.c - the parameter server (Li et al., OSDI 2014), shared among those who hold the parameters:
+ * members take turns as the server, bucket after bucket. All send it their gradients. It adds them up, runs
+ * the optimiser, whose momentum it alone holds, and sends the new parameters to all.
  *
- * Every server has a communicator of its own, so that several serve at the same time. */
+ * Every server has its own communicator, so that several serve at the same time. */
 #include "plan/lower/lower_inside.h"
 #include "plan/strategy/axes/axis_sync.h"
 
 int lower_server(const hp_role_builder *c, int bucket) {
     const hp_bucket *b = c->r->bucket;
-    int k =
-        0; /* buckets that the group shares before it: the same number on all members, whatever else they hold */
+    int k = 0; /* earlier buckets of the group: equally many on all members, whatever else they hold */
     if (b[bucket].group < 0) return -1;
     for (int i = 0; i < bucket; i++) k += b[i].group == b[bucket].group;
     return hp_sync_server(c->facts->s, hp_group_size(c->shared->p, b[bucket].group), k);

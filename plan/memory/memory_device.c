@@ -144,8 +144,9 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Floats: two blocks of scores, and of pixels by channels forward three of keys and four of each block of queries of a pass,
- * two of them a float64, with five numbers of each query; backward three of queries and nine of each block of keys of a pass. */
+/* Scratch of an attention block, in floats: two blocks of scores; blocks of pixels by channels. Forward:
+ * three of keys, and per block of queries of a pass four (a float64 counts twice) and five numbers per query.
+ * Backward: three of queries, and nine per block of keys of a pass. */
 int64_t hp_attend_scratch(int head_channels) {
     const int64_t width = hp_round_up(head_channels, HP_WINOGRAD_PANEL), forward = 3 + 4 * HP_ATTEND_PASS,
                   backward = 3 + 9 * HP_ATTEND_KEYS;

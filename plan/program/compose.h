@@ -1,12 +1,12 @@
-/* compose.h - programs that are of no network, written task by task: benchmarks of messages, replays of traffic. Every
- * rank of a program keeps the buffers that all roles have; those of weights, momentum and state are empty. */
+/* compose.h - programs without a network, written task by task: benchmarks of messages, replays of traffic.
+ * All roles' buffers exist on every rank; those of weights, momentum and state are empty. */
 #ifndef HP_COMPOSE_H
 #define HP_COMPOSE_H
 
 #include "plan/program/program.h"
 
-/* What runs it: `n_role` roles in each of `dp` replicas, on one kind of device. Groups: 0 is the world, 1 + r role r of
- * all replicas; `n_group` more may follow, which the caller fills in (program.group). */
+/* What runs it: `n_role` roles in each of `dp` replicas, on one kind of device. Groups: 0 is the world, 1 + r
+ * role r of all replicas. `n_group` more may follow, which the caller fills in (program.group). */
 typedef struct hp_compose_shape {
     int32_t dp, n_role, n_group;
     hp_device_kind device;

@@ -1,5 +1,5 @@
-/* epoch.h - what a step's length means: speed-up and efficiency of a curve; time, energy and money of an epoch; how much
- * of the devices' arithmetic is the model's. */
+/* epoch.h - what a step time implies: speed-up and efficiency of a curve; time, energy and money of an epoch;
+ * the model's share of the devices' arithmetic. */
 #ifndef HP_EPOCH_H
 #define HP_EPOCH_H
 
@@ -9,9 +9,9 @@
 double hp_speedup(double images_per_s, double base_images_per_s);
 double hp_efficiency(double speedup, int gpus, int base_gpus);
 
-/* Operations of one update per sample: those of the matrix products (convolutions, linear layers), a multiplication and
- * an addition each; a backward pass has two products for each of the forward pass (Chowdhery et al. 2022, PaLM, appendix
- * B), recomputation and halos are not the model's. */
+/* Operations of one update per sample: those of the matrix products (convolutions, linear layers), a
+ * multiplication and an addition each. A backward pass has two products for each of the forward pass
+ * (Chowdhery et al. 2022, PaLM, appendix B). Recomputation and halos do not count. */
 double hp_model_flops(const hp_graph *g, bool train);
 
 typedef struct hp_epoch_question {

@@ -1,9 +1,10 @@
-/* factors.h - gradients as products of two thin matrices (PowerSGD: Vogels, Karimireddy & Jaggi, NeurIPS 2019): which of a
- * range of gradients are matrices, and where their factors lie.
+/* factors.h - gradients as products of two thin matrices (PowerSGD: Vogels, Karimireddy & Jaggi, NeurIPS
+ * 2019): which gradients of a range are matrices, and where their factors lie.
  *
- * A parameter is a matrix of rows (its first dimension, as many as are here) by all its other dimensions. With factors
- * P (rows, rank) and Q (rank, cols) where that is smaller; else its gradient stands among the P as it is. The P of all
- * parameters lie one behind the other, so do the Q; gaps between parameters are left out. */
+ * A parameter is a matrix: its first dimension, as much as this rank has, by all other dimensions. Its
+ * factors are P (rows, rank) and Q (rank, cols) where they are smaller; else its gradient lies among the P
+ * unchanged. The P of all parameters are contiguous, and so are the Q; gaps between parameters are left
+ * out. */
 #ifndef HP_FACTORS_H
 #define HP_FACTORS_H
 

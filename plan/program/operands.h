@@ -1,5 +1,5 @@
-/* operands.h - the operands of plan/program/program_ops.def as data: what each is, how many there are, and what a task
- * does with it. */
+/* operands.h - the operands of plan/program/program_ops.def as data: what each is, how many there are, and
+ * how a task accesses it. */
 #ifndef HP_OPERANDS_H
 #define HP_OPERANDS_H
 

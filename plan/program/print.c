@@ -99,8 +99,7 @@ static void print_operands(FILE *f, const hp_graph *g, const hp_role *r, const h
     }
 }
 
-/* "own.ring": what carries a collective; with its root and what it does with the contributions where that is not a
- * sum. */
+/* "own.ring": what carries a collective; then its root, and how it combines contributions if not by a sum. */
 static const char *way_text(const hp_program *p, const hp_role *r, const hp_task *t, char *out, size_t n) {
     const hp_call call = hp_task_call(p, t);
     const hp_text l = {out, n};

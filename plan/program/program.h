@@ -186,23 +186,23 @@ typedef struct hp_group {
 } hp_group;
 
 typedef enum hp_buffer_kind {
-    HP_BUF_WEIGHTS, /* trained parameters of the role, one flat array (buffer 0) */
-    HP_BUF_GRADS,   /* same layout (1); absent (0 bytes) in inference */
-    HP_BUF_OPTIMIZER, /* the optimiser's states, one after another, each of the same layout (2); absent in inference */
-    HP_BUF_STATE,               /* running statistics (3) */
-    HP_BUF_METRIC,              /* HP_METRICS float64 (4) */
-    HP_BUF_SCRATCH,             /* the device's scratch (5) */
-    HP_BUF_FIXED,               /* number of the above; further buffers are: */
+    HP_BUF_WEIGHTS,   /* trained parameters of the role, one flat array (buffer 0) */
+    HP_BUF_GRADS,     /* same layout (1); absent (0 bytes) in inference */
+    HP_BUF_OPTIMIZER, /* the optimiser's states in turn, each of that layout (2); absent in inference */
+    HP_BUF_STATE,     /* running statistics (3) */
+    HP_BUF_METRIC,    /* HP_METRICS float64 (4) */
+    HP_BUF_SCRATCH,   /* the device's scratch (5) */
+    HP_BUF_FIXED,     /* number of the above; further buffers are: */
     HP_BUF_PACK = HP_BUF_FIXED, /* weights in a device layout */
     HP_BUF_TENSOR,              /* an activation */
     HP_BUF_GRADIENT,            /* the gradient of an activation */
     HP_BUF_SAVE, /* what a layer keeps for its backward pass (bn: mean, inverse std; max-pool: argmax) */
     HP_BUF_LABELS,
     HP_BUF_MESSAGE, /* a box of a tensor or gradient on its way */
-    HP_BUF_SUMS, /* bn: two float64 sums per channel; maxsum: HP_MAXSUMS of each row and rank; added up over ranks */
-    HP_BUF_BLOCK, /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
-    HP_BUF_CODE,  /* what a codec makes of a box, or of gradients (what -1), on its way */
-    HP_BUF_CARRY, /* what codecs keep from step to step, all the time; zeros before the first */
+    HP_BUF_SUMS,    /* sums over ranks, float64. bn: two per channel; maxsum: HP_MAXSUMS per row and rank */
+    HP_BUF_BLOCK,   /* parameters of a bucket, or their gradients, of which the rank keeps a part alone */
+    HP_BUF_CODE,    /* what a codec makes of a box, or of gradients (what -1), on its way */
+    HP_BUF_CARRY,   /* what codecs keep from step to step, all the time; zeros before the first */
     HP_BUF_KINDS
 } hp_buffer_kind;
 
@@ -255,11 +255,12 @@ typedef struct hp_param_place {
     int32_t here;  /* HP_HERE | ...; 0: not on this role */
     int32_t group; /* roles and replicas that hold the same range, -1: this rank alone */
     int64_t
-        offset; /* first element in WEIGHTS, GRADS, each state of OPTIMIZER, or in STATE for running statistics */
+        offset; /* first element in WEIGHTS, GRADS, each state of OPTIMIZER; running statistics: in STATE */
     int64_t first, count; /* elements of the parameter that are here */
 } hp_param_place;
 
-/* Trained parameters that are reduced and updated together. With ZeRO each member of the group updates a part. */
+/* Trained parameters that are reduced and updated together. With ZeRO each member of the group updates a
+ * part. */
 typedef struct hp_bucket {
     int64_t first, count; /* elements of the role's parameters, padding included: equal parts */
     int64_t shard;        /* first element of the rank's part in a buffer of parts alone */
@@ -300,10 +301,8 @@ typedef struct hp_role {
 typedef struct hp_call {
     int32_t reduction; /* hp_reduction */
     int32_t root;      /* member */
-    int32_t
-        per_node; /* members on each node, which they fill one after the other; 0: all are on one, or where they are
-                        * does not matter */
-    int32_t first, n; /* range of program.part: elements of each member's part; n = 0: equal parts */
+    int32_t per_node;  /* members on each node, filled one after another; 0: all on one, or no matter where */
+    int32_t first, n;  /* range of program.part: elements of each member's part; n = 0: equal parts */
 } hp_call;
 
 typedef enum hp_mode { HP_MODE_TRAIN, HP_MODE_INFER } hp_mode;
@@ -327,10 +326,9 @@ typedef struct hp_program {
     int32_t n_call, n_part;
     hp_call *call;
     int64_t *part;
-    int32_t
-        n_share; /* data replicas that are roles of one program, as many roles in a row each; 0: dp are alike */
-    int64_t *share; /* samples of each in a micro-batch */
-    int32_t n_seat; /* places in the list: all of them, or 0: each has its own seat (machines/placement.h) */
+    int32_t n_share; /* data replicas within one program, with equally many roles in a row; 0: dp are alike */
+    int64_t *share;  /* samples of each in a micro-batch */
+    int32_t n_seat;  /* places in the list: all of them, or 0: each has its own seat (machines/placement.h) */
     int32_t *seat;
 } hp_program;
 
@@ -338,7 +336,7 @@ static inline int hp_program_ranks(const hp_program *p) {
     return p->dp * p->n_role;
 }
 
-/* Samples over which the role's batch norms take their statistics, unless it is alone with what it has (bn=local). */
+/* Samples over which the role's batch norms take statistics, if ranks share them (not bn=local). */
 int64_t hp_norm_samples(const hp_program *p, int role);
 /* How often a step's running statistics take up a batch norm's, one after another. */
 static inline int64_t hp_norm_groups(const hp_program *p) {
@@ -371,14 +369,14 @@ static inline hp_collective hp_task_collective(const hp_task *t) {
     return (hp_collective)(t->op - HP_TASK_ALLREDUCE);
 }
 hp_call hp_task_call(const hp_program *p, const hp_task *t);
-/* Has this rank something to do in the task? One of the optimiser that has a call is its root's alone: the server's of
- * the bucket. */
+/* Has this rank work in the task? An optimiser task with a call belongs to its root alone, the bucket's
+ * server. */
 bool hp_task_works(const hp_program *p, const hp_role *r, const hp_task *t, int replica);
 /* What the steps of a collective task depend on, and where its parts lie. */
 hp_collective_case hp_task_case(const hp_program *p, const hp_role *r, const hp_task *t);
 hp_collective_data hp_task_data(const hp_program *p, const hp_task *t);
-/* The algorithm of a collective task that no one chose: LIBRARY where the back end has its own, and for all other
- * tasks. */
+/* The algorithm of a collective task that no one chose: LIBRARY where the back end has its own, and for all
+ * other tasks. */
 hp_algorithm hp_task_algorithm(const hp_program *p, const hp_role *r, const hp_task *t);
 /* Why a back end's library does not do a collective as plan/collectives defines it; NULL: it does. */
 const char *hp_backend_lacks(int32_t backend, hp_collective what, hp_reduction reduction, hp_dtype dtype,

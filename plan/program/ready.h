@@ -2,8 +2,8 @@
  * deadlock check, the critical path and the order of lanes.
  *
  * A task is ready once all its dependencies are met and it is at the head of its queue. Starting it moves the
- * head on. When it is done, it meets the dependencies on it. Whether "done" means an event on a virtual clock,
- * a returned call or a task given to a stream is the caller's affair. */
+ * head on. Completing it meets the dependencies on it. The caller decides what "done" means: an event on a
+ * virtual clock, a returned call or a task given to a stream. */
 #ifndef HP_READY_H
 #define HP_READY_H
 

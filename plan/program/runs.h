@@ -4,8 +4,8 @@
 
 #include "plan/program/program.h"
 
-/* n[0] x n[1] x n[2] runs of `run` elements that lie side by side in both buffers, the first of them at elements `to` and
- * `from`. Strides in elements. */
+/* n[0] x n[1] x n[2] runs of `run` elements that lie side by side in both buffers, the first of them at
+ * elements `to` and `from`. Strides in elements. */
 typedef struct hp_runs {
     int64_t to, from, n[HP_AXES - 1], to_stride[HP_AXES - 1], from_stride[HP_AXES - 1], run;
 } hp_runs;

@@ -1,4 +1,5 @@
-/* update.h - what tasks of the optimiser work on: its states, what decays, who sums which squares; and what they cost. */
+/* update.h - what the optimiser's tasks work on: its states, what decays, who sums which squares; and what
+ * they cost. */
 #ifndef HP_UPDATE_H
 #define HP_UPDATE_H
 
@@ -11,8 +12,9 @@ int64_t hp_state_elems(const hp_program *p, const hp_graph *g, const hp_role *r)
 /* Elements that decay in a member's part of the task's bucket; they come first. */
 int64_t hp_decayed_elems(const hp_graph *g, const hp_role *r, const hp_task *t, int member);
 
-/* Whose squares a member sums, in the buffer of gradients: its part of the bucket, or where all members have all of it,
- * about as much; where a server updates it, the server's. So every gradient counts once, on one rank. */
+/* The elements whose squares a member sums, in the buffer of gradients: its part of the bucket; an equal
+ * share where all members have all of it; all of it on a server that updates it. Every gradient thus counts
+ * once, on one rank. */
 typedef struct hp_norm_share {
     int64_t first, count;
 } hp_norm_share;

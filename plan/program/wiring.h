@@ -1,7 +1,8 @@
-/* wiring.h - the program's indexed view, built once: the tasks of each queue, which task waits for which, where
- * a queue's messages come out, who takes part in a collective.
+/* wiring.h - the program's indexed view, built once: the tasks of each queue, which task waits for which,
+ * where a queue's messages arrive, who takes part in a collective.
  *
- * Per role, as the program is: every replica runs the same lists, and ranks follow by arithmetic. */
+ * It is kept per role, like the program: every replica runs the same lists, and ranks follow by
+ * arithmetic. */
 #ifndef HP_WIRING_H
 #define HP_WIRING_H
 
@@ -32,8 +33,8 @@ typedef struct hp_wiring {
     hp_wired_group *group; /* per group */
 } hp_wiring;
 
-/* Everything lives in `arena`; ids must be in range. Cost: linear in tasks and dependencies, q log q in a role's
- * queues. */
+/* Builds the view in `arena`; ids must be in range. Cost: linear in tasks and dependencies, q log q in a
+ * role's queues. */
 hp_wiring *hp_wiring_new(hp_arena *arena, const hp_program *p);
 /* Wires one role alone: its queues have no partners. */
 void hp_wire_role(hp_arena *arena, const hp_role *role, hp_wired_role *w);

@@ -30,8 +30,8 @@ static const hp_buffer *output_of(const hp_graph *g, const hp_role *r, const hp_
     return y ? y : buffer_of(g, r, t, HP_OPERAND_SAVE);
 }
 
-/* The first input's gradient, or the input itself: a window may leave some of its last rows and columns unread.
- */
+/* The first input's gradient, or the input itself: a window may leave some of its last rows and columns
+ * unread. */
 static const hp_buffer *input_of(const hp_graph *g, const hp_role *r, const hp_task *t) {
     const hp_buffer *dx = buffer_of(g, r, t, HP_OPERAND_DX);
     return dx ? dx : buffer_of(g, r, t, HP_OPERAND_X);
@@ -159,8 +159,8 @@ static double table_traffic(const hp_graph *g, const hp_work_case *c) {
                : 0;
 }
 
-/* Each operand once: what layers other than a trained batch norm move; backward, attention reads its inputs and its output
- * again. 8-bit maps are multiplied with 8-bit weights. */
+/* Bytes moved by layers other than a trained batch norm: each operand once; attention's backward pass reads
+ * inputs and output again. 8-bit maps are multiplied with 8-bit weights. */
 static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, double y) {
     const hp_layer *l = &g->layer[c->layer];
     const double element = hp_dtype_bytes(dtype),
@@ -174,7 +174,8 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
 
 const char *const hp_rates_stem = "stem";
 
-/* Kernels that move 16 bytes at a time are not for rows of another length, nor for the few channels of an image. */
+/* Kernels that move 16 bytes at a time fit neither rows of another length nor the few channels of an
+ * image. */
 static const char *rates_of(const hp_graph *g, hp_dtype dtype, const hp_work_case *c) {
     enum { VECTOR = 16, CHANNELS = 4 };
     const hp_layer *l = &g->layer[c->layer];
@@ -202,8 +203,9 @@ static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     w->cols = reads_per_output(g, c);
 }
 
-/* Products of two matrices, of queries by keys or by channels: scores, sums of values; backward scores again and their
- * gradients, those of queries, keys and values (Dao et al., NeurIPS 2022, algorithm 4). */
+/* Matrix products of attention, queries by keys or by channels. Forward: scores, sums of values. Backward:
+ * scores again, their gradients, and those of queries, keys and values (Dao et al., NeurIPS 2022, algorithm
+ * 4). */
 static double attention_products(const hp_work_case *c) {
     return c->op == HP_TASK_BWD ? 5 : 2;
 }
@@ -214,7 +216,8 @@ static const char *factors_of(const hp_graph *g) {
     return g->prec == HP_PREC_BF16 ? "bf16" : g->prec == HP_PREC_FP16 ? "f16" : NULL;
 }
 
-/* Each window is as a sample of its own. Heads that share keys and have one query are as queries of one head. */
+/* A window counts as a sample of its own. Heads with one query that share keys count as queries of one
+ * head. */
 static void set_attention(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
     const double pixels = hp_length_product(c->out, HP_AXIS_H, HP_AXIS_W), samples = c->out[HP_AXIS_N],
@@ -287,7 +290,8 @@ static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, 
              (forward != NULL) + (backward != NULL), hp_dtype_names[p->dtype]);
 }
 
-/* Short runs of bytes cost as much as longer ones; beyond a page length makes no difference. A power of two. */
+/* Class of a run's length, a power of two. Short runs cost as much as longer ones; beyond a page length does
+ * not matter. */
 static int64_t run_class(int64_t bytes) {
     enum { MOST = 4096 };
     int64_t class = 1;
@@ -344,7 +348,8 @@ static void codec_work(const hp_program *p, const hp_role *r, const hp_task *t, 
              hp_codec_text(code->codec, codec), feedback ? " feedback" : "", hp_dtype_names[p->dtype]);
 }
 
-/* "project powersgd:4 f32": gradients, what is kept of them, and the factors; products of each matrix and a thin one. */
+/* "project powersgd:4 f32": memory traffic of gradients, residual and factors; products of each matrix with a
+ * thin one. */
 static void factor_work(const hp_program *p, const hp_graph *g, const hp_role *r, const hp_task *t,
                         hp_work *w) {
     const hp_buffer *code = operand(r, t, t->op == HP_TASK_EXPAND);

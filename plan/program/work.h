@@ -55,8 +55,8 @@ typedef struct hp_work_case {
     int64_t run_bytes;                  /* copy: bytes contiguous in both buffers, rounded as in its key */
 } hp_work_case;
 
-/* The sizes of a task of which there are many: fwd, bwd, bwdw, stats, bstats, copy, accum; false for others. The
- * case is free of padding: it may be compared and hashed as bytes. */
+/* The sizes of a task that occurs many times: fwd, bwd, bwdw, stats, bstats, copy, accum; false for others.
+ * The case has no padding: it may be compared and hashed as bytes. */
 bool hp_work_case_of(const hp_program *p, const hp_graph *g, const hp_role *r, int task, hp_work_case *c);
 /* The sizes of such a task between the output's box and what it needs, without a program. */
 hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out);

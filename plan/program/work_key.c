@@ -48,8 +48,8 @@ static int row_length(const hp_graph *g, const hp_work_case *c) {
     return linear ? (int)hp_length_product(c->in, HP_AXIS_H, HP_AXIS_C) : hp_size_map(g, c)[HP_AXIS_W];
 }
 
-/* Depthwise convolutions are bound by other things than dense ones, concatenations that scale than copies; a transposed
- * convolution of one pixel is a convolution. */
+/* Depthwise and dense convolutions have different bounds, and so have concatenations with a scale and copies.
+ * A transposed convolution of one pixel is a convolution. */
 static const char *class_name(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool depthwise =

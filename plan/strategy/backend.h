@@ -1,8 +1,9 @@
 /* backend.h - what carries which messages, and how: the strategy's key `comm`.
  *
  * Its text is `auto`, one choice for everything (`nccl`), or one per kind of traffic, joined by a plus as a
- * comma separates keys: `halo:shm+allreduce:own.ring`. A choice is a back end; of a collective it may name the
- * algorithm of hplan's own steps after a dot. What a list leaves out is `auto`, which is the device's own choice. */
+ * comma separates keys: `halo:shm+allreduce:own.ring`. A choice is a back end; of a collective it may name
+ * the algorithm of hplan's own steps after a dot. What a list leaves out is `auto`, which is the device's own
+ * choice. */
 #ifndef HP_BACKEND_H
 #define HP_BACKEND_H
 
@@ -14,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What may have a back end of its own: three kinds that a network's layers and stages have, and every collective.
- * Gradients, and the metrics that end a step, are all-reduces. */
+/* Traffic that may have its own back end: three kinds between a network's layers and stages, and every
+ * collective. Gradients, and the metrics that end a step, are all-reduces. */
 typedef enum hp_traffic {
     HP_TRAFFIC_HALO,  /* messages between the parts of a stage */
     HP_TRAFFIC_STAGE, /* messages from stage to stage */
@@ -51,8 +52,8 @@ void hp_comm_settle(int32_t choice[HP_TRAFFICS]);
 bool hp_comm_is_auto(const int32_t choice[HP_TRAFFICS]);
 void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);
 
-/* The back end of a choice for that traffic, on a device (NULL: one that has all, of its own none) that `clients` ranks
- * share. Messages by `own` are MPI's. */
+/* The back end of a choice for that traffic, on a device (NULL: one with every back end, none its own) that
+ * `clients` ranks share. Messages by `own` are MPI's. */
 hp_backend hp_comm_backend(int32_t choice, hp_traffic traffic, const hp_device_info *device, int clients);
 
 /* Does it name a back end that wants a device for each rank? */

@@ -1,5 +1,6 @@
-/* change.h - a question to the planner, and how another differs from it in the words of the command line: options
- * of `simulate` and keys of the strategy, as "--batch 256, recompute=boundary,micro=4". Fixes are such changes. */
+/* change.h - a question to the planner, and how another one differs from it in the words of the command line:
+ * options of `simulate` and keys of the strategy, such as "--batch 256, recompute=boundary,micro=4". Fixes
+ * are such changes. */
 #ifndef HP_CHANGE_H
 #define HP_CHANGE_H
 
@@ -18,8 +19,9 @@ typedef struct hp_question {
 /* The batch, or the default one. */
 int64_t hp_question_batch(const hp_question *q);
 
-/* The change from one question to another, empty where there is none; how many options and keys it has. -1: it
- * does not fit into `n` bytes. A limit of devices, once there, is not lifted; a batch neither. */
+/* The change from one question to another, empty where there is none. Returns how many options and keys it
+ * has, -1 if it does not fit into `n` bytes. A limit of devices is never lifted once it is there, nor is a
+ * batch. */
 int hp_change_text(const hp_question *from, const hp_question *to, char *out, size_t n);
 /* The other way. Errors: HP_EUSAGE. */
 hp_status hp_change_apply(hp_question *q, const char *change, hp_error *err);

@@ -31,7 +31,8 @@ const char *hp_family_name(hp_family f);
 /* Data parallelism and nothing else, not even recomputation? */
 bool hp_strategy_is_plain(const hp_strategy *s);
 
-/* How a strategy is written here that PyTorch, DeepSpeed and Megatron-LM call so: "dp=N" of "DDP"; "": nobody does. */
+/* How hplan writes a strategy that PyTorch, DeepSpeed or Megatron-LM give this name: "dp=N" for "DDP"; "":
+ * none does. */
 const char *hp_strategy_called(const char *word);
 
 #endif

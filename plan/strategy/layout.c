@@ -65,8 +65,8 @@ int hp_stage_parts(const hp_strategy *s, int stage) {
     return count(times(own_parts(s, stage), hp_shares(s)));
 }
 
-/* Roles of the positions before this one, of one of these replicas. Those after the tiled ones are alike, and may be
- * as many as a user types. */
+/* Roles before this position within one of these replicas. Positions after the tiled ones are alike; a user
+ * may ask for any number of them. */
 static int first_role(const hp_strategy *s, int position) {
     const int tiled = position < s->n_sp ? position : s->n_sp;
     int64_t role = 0;
@@ -107,8 +107,8 @@ int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least) {
     return (n < 1 ? 1 : n) * group;
 }
 
-/* The role that sits where `role` of the same replica does in the mirror image; its own inverse. Channel slices and
- * branches stay as they are, so that a role keeps the same slice of whatever stage it has. */
+/* The role in the mirrored place of `role` in the same replica; its own inverse. Channel slices and branches
+ * stay, so that a role keeps the same slice of every stage it has. */
 static int mirrored(const hp_strategy *s, int role) {
     const int block = s->cp * s->tp * s->bp, blocks = own_roles(s) / block;
     return (blocks - 1 - role / block) * block + role % block;

@@ -2,19 +2,20 @@
  *
  * Roles 0 .. n_role-1 are the ranks of one data replica. Stage positions follow one another; a position's
  * parts have consecutive roles. Flipped (GEMS, every second pass) everything sits mirrored: role n_role-1-r
- * does what role r does (Jain et al., SC 2020); with channel and tensor parallelism, blocks of `cp` and `tp` roles
- * are mirrored, so that a role keeps its channel slice. With tail=shared the stage after the spatial ones shares the last
- * spatial position.
+ * does what role r does (Jain et al., SC 2020); with channel and tensor parallelism, blocks of `cp` and `tp`
+ * roles are mirrored, so that a role keeps its channel slice. With tail=shared the stage after the spatial
+ * ones shares the last spatial position.
  *
- * Data replicas that take unequal shares of the batch (share=3:1) cannot be copies of one program: they are slices of
- * the samples of one replica of it, with the same roles in a row for each. */
+ * Data replicas that take unequal shares of the batch (share=3:1) cannot be copies of one program: they are
+ * slices of the samples of one replica of it, with the same roles in a row for each. */
 #ifndef HP_LAYOUT_H
 #define HP_LAYOUT_H
 
 #include "plan/strategy/strategy.h"
 #include "plan/tiles/tile.h"
 
-/* Data replicas with shares of their own, whose slices are the first factor of every layout's; 1: replicas are alike. */
+/* Data replicas with shares of their own; their slices are the first factor of every layout. 1: replicas are
+ * alike. */
 int hp_shares(const hp_strategy *s);
 /* Positions of the pipeline: stages, or the spatial stages alone with tail=shared. */
 int hp_positions(const hp_strategy *s);

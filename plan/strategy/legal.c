@@ -1,5 +1,5 @@
-/* legal.c - which strategies are possible for a network, a batch and a number of devices: the keys are asked in turn;
- * each refusal carries its code, the limiting number and the smallest change that meets the rule. */
+/* legal.c - which strategies are possible for a network, a batch and a number of devices. Asks the keys in
+ * turn; each refusal carries its code, the limiting number and the smallest change that meets the rule. */
 #include "plan/strategy/strategy_axis.h"
 #include "plan/strategy/rules_mpi4dl.h"
 

@@ -1,7 +1,7 @@
-/* legal_training.c - which layers can be trained, and how: operators that only inference knows have no backward pass;
- * layers that are tied to one parameter, such as a head to the table of ids (Press and Wolf 2017), have one copy of it on
- * each rank, into which all of them add their gradients. It is not sliced; on several stages its gradient is summed over all
- * of their ranks, which only an all-reduce after the last backward pass does. */
+/* legal_training.c - which layers can be trained, and how. Operators that only inference knows have no
+ * backward pass. Layers tied to one parameter, such as a head to the table of ids (Press and Wolf 2017),
+ * share one copy on each rank, to which all add their gradients. It is not sliced. On several stages its
+ * gradient is summed over all their ranks, by an all-reduce after the last backward pass. */
 #include "plan/strategy/legal.h"
 
 static const bool forward_only[HP_LAYER_OPS] = {
@@ -54,8 +54,8 @@ bool hp_graph_trains(const hp_graph *g, hp_reject *why) {
 
 /* --- tied layers --- */
 
-/* A layer whose parameter another one holds; -1: none. unlike: of those alone that ranks of tensor parallelism split while
- * the other is whole, or the other way round. */
+/* A layer whose parameter another layer holds; -1: none. unlike: only where tensor-parallel ranks split one
+ * of the two and not the other. */
 static int first_tied(const hp_graph *g, bool unlike) {
     for (int l = 0; l < g->n_layer; l++) {
         const hp_layer *layer = &g->layer[l];

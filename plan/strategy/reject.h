@@ -14,8 +14,8 @@ enum { HP_FIX_TEXT = 320 };
 typedef struct hp_reject {
     hp_reject_code code;
     char limit[160]; /* the limiting number, in words */
-    /* What would meet the rule (plan/strategy/change.h); alternatives are joined by ", or ". hp_search_fix makes it
-     * a change that works, or says that none was found: only then is it shown. */
+    /* A change that would meet the rule (plan/strategy/change.h), alternatives joined by ", or ".
+     * hp_search_fix turns it into a change that works, or says that it found none; only then is it shown. */
     char fix[HP_FIX_TEXT];
 } hp_reject;
 

@@ -33,7 +33,8 @@ static int warm_up(const walk *w, int total) {
     return warm < total ? warm : total;
 }
 
-/* Passes come in groups of positions*chunks: so many micro-batches go through one chunk, then through the next. */
+/* Passes come in groups of positions*chunks: that many micro-batches go through one chunk, then through the
+ * next. */
 static int group_width(const walk *w) {
     return w->s->chunks > 1 ? w->positions : 1;
 }

@@ -19,11 +19,11 @@ typedef struct hp_sched_step {
 
 /* Room for the steps of any role. */
 int hp_schedule_most(const hp_strategy *s);
-/* The steps of a role (plan/strategy/layout.h) of a legal strategy, in order, written to `step`; returns how many. The
- * parts of a position have the same steps. Pure. */
+/* The steps of a role (plan/strategy/layout.h) of a legal strategy, in order, written to `step`; returns how
+ * many. The parts of a position have the same steps. Pure. */
 int hp_schedule(const hp_strategy *s, int role, hp_sched_step *step);
-/* Micro-batches that a position holds, of all its model chunks, when its first backward pass begins. It never holds
- * more, but for several chunks: then this is a lower bound of its most. */
+/* Micro-batches that a position holds, over all its model chunks, when its first backward pass begins. This
+ * is also the most that it holds at any time; with several chunks it is a lower bound. */
 int hp_schedule_in_flight(const hp_strategy *s, int position);
 
 #endif

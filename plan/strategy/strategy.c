@@ -1,4 +1,5 @@
-/* strategy.c - strategies as text: each key reads and writes its own value (plan/strategy/strategy_axis.h). */
+/* strategy.c - strategies as text: each key reads and writes its own value
+ * (plan/strategy/strategy_axis.h). */
 #include "plan/strategy/strategy_axis.h"
 
 #include "base/nearest.h"

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum { HP_MAX_DEGREE = 65536, HP_MAX_PASSES = 4096 /* in a step: each has a task for every layer */ };
-/* The longest text: 256 cuts, 32 tile grids and 3 times 64 weights of 5-digit numbers, 256 seats of 3, and a word or
- * number of each other key. */
+/* The longest text: 256 cuts, 32 tile grids and 3 times 64 weights of 5-digit numbers, 256 seats of 3, and a
+ * word or number of each other key. */
 enum { HP_MAX_STAGES = 256, HP_MAX_SPATIAL = 32, HP_MAX_SEATS = 256, HP_STRATEGY_TEXT = 4800 };
 
 typedef enum hp_sched {
@@ -49,7 +49,8 @@ typedef struct hp_strategy {
     int32_t dp, stages, chunks, micro;
     int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
     int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
-    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns (plan/tiles/tile.h) */
+    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns
+     * (plan/tiles/tile.h) */
     hp_proportions by[HP_AXIS_C];
     int32_t cp, ldp;
     int32_t tp;                /* ranks that share linear layers and heads: see plan/strategy/sequence.h */
@@ -97,8 +98,8 @@ bool hp_strategy_equal(const hp_strategy *a, const hp_strategy *b);
  * of one position (every order is gradient accumulation there). */
 hp_strategy hp_strategy_canonical(const hp_strategy *s);
 
-/* Data replicas that are alike (dp * clients, or one where shares make them parts of it), ranks of the world, devices
- * they occupy; INT32_MAX where that is too small a number. See plan/strategy/layout.h. */
+/* Data replicas that are alike (dp * clients, or one where shares make them parts of it), ranks of the world,
+ * devices they occupy; INT32_MAX where that is too small a number. See plan/strategy/layout.h. */
 int hp_strategy_replicas(const hp_strategy *s);
 int hp_strategy_ranks(const hp_strategy *s);
 int hp_strategy_devices(const hp_strategy *s);
@@ -106,15 +107,15 @@ int hp_strategy_devices(const hp_strategy *s);
 /* Everything but memory. n_devices 0 = no cap. Returns true when legal. */
 bool hp_strategy_legal(const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices, hp_reject *why);
 
-/* Has the device (NULL: one that has all) the back ends and the codecs that the strategy names, and can it train, or
- * infer, in its precision? Else E-COMM, E-COMPRESS, E-PREC. */
+/* Has the device (NULL: one that has all) the back ends and the codecs that the strategy names, and can it
+ * train, or infer, in its precision? Else E-COMM, E-COMPRESS, E-PREC. */
 bool hp_device_allows(const hp_device_info *device, const hp_strategy *s, bool infer, hp_reject *why);
 
 /* Can a device (NULL: one that can all) train, or infer, in a precision? `why` may be NULL. */
 bool hp_prec_allowed(int32_t prec, bool infer, const hp_device_info *device, hp_reject *why);
 
-/* Has the device (NULL: one that has all) kernels for the network's layers, as wide as they are? Else E-LAYER; hp_lower
- * refuses it then. */
+/* Has the device (NULL: one that has all) kernels for the network's layers, as wide as they are? Else
+ * E-LAYER; hp_lower refuses it then. */
 bool hp_device_has_layers(const hp_device_info *device, const hp_graph *g, hp_reject *why);
 
 /* Can the network be trained? Not when a layer has no backward pass (E-TRAIN); hp_lower refuses it then. */
@@ -126,8 +127,8 @@ extern const char *const hp_rules_names[]; /* "hplan", "mpi4dl", NULL */
 bool hp_rules_allow(hp_rules rules, const hp_strategy *s, const hp_graph *g, int64_t batch, int n_devices,
                     hp_reject *why);
 
-/* Samples come in whole groups of this many: replicas (the sum of their shares) * passes * micro-batches * slices of a
- * micro-batch. */
+/* Samples come in whole groups of this many: replicas (the sum of their shares) * passes * micro-batches *
+ * slices of a micro-batch. */
 int64_t hp_strategy_divisor(const hp_strategy *s);
 /* Smallest batch >= at_least that the strategy divides. */
 int64_t hp_strategy_batch(const hp_strategy *s, int64_t at_least);

@@ -1,8 +1,8 @@
-/* strategy_axis.h - a key of a strategy and all that the planner asks about it: one file of plan/strategy/axes/, one row of
- * plan/strategy/axes.def.
+/* strategy_axis.h - a key of a strategy and all that the planner asks about it: one file of
+ * plan/strategy/axes/, one row of plan/strategy/axes.def.
  *
- * A member that is zero means that the key has nothing to say there. Functions are pure: of values of the strategy and of
- * the facts in their arguments, never of a machine or of costs. */
+ * A member that is zero has nothing to say. Functions are pure: they depend on the strategy and the facts in
+ * their arguments, never on a machine or on costs. */
 #ifndef HP_STRATEGY_AXIS_H
 #define HP_STRATEGY_AXIS_H
 

@@ -4,8 +4,8 @@
 
 #include "plan/strategy/strategy.h"
 
-/* The star may stand for any number that changes how many devices a strategy occupies: a degree, stages, a side of a
- * grid. Plain strategies are templates without a star. */
+/* The star may stand for any number that changes how many devices a strategy occupies: a degree, stages, a
+ * side of a grid. A plain strategy is a template without a star. */
 bool hp_template_has_star(const char *text);
 
 /* Does it name strategies? Errors: HP_EUSAGE (two stars, or one that changes no number of devices). */
@@ -23,8 +23,8 @@ typedef struct hp_filled {
     bool has_above;
 } hp_filled;
 
-/* A checked template on so many devices. Without a star: the strategy, exact if it occupies as many. Devices grow with
- * the star, so it is found by bisection. Errors: HP_EUSAGE. */
+/* Fills a checked template for that many devices. Without a star: the strategy itself, exact if it occupies
+ * as many. The number of devices grows with the star, so bisection finds it. Errors: HP_EUSAGE. */
 hp_status hp_template_fill(const char *text, int devices, hp_filled *out, hp_error *err);
 
 #endif

@@ -92,8 +92,8 @@ typedef struct hp_geometry {
 } hp_geometry;
 
 /* Geometry of the stage of layers first .. end-1 (including the tensors that enter it). Lives in `arena`.
- * branches > 1: the layers are also distributed over that many branches (networks/graph/branch.h). Layers before
- * `deep` never exchange: each part computes what its own later layers need. */
+ * branches > 1: the layers are also distributed over that many branches (networks/graph/branch.h). Layers
+ * before `deep` never exchange: each part computes what its own later layers need. */
 hp_geometry *hp_geometry_deep(hp_arena *arena, const hp_graph *g, const hp_layout *l, int branches, int first,
                               int end, int64_t samples, int halo, int deep);
 static inline const hp_box *hp_geometry_have(const hp_geometry *geo, const hp_graph *g, int part,
@@ -119,8 +119,8 @@ typedef struct hp_shape {
     } full; /* the whole maps; their padding is the layer's */
 } hp_shape;
 
-/* `in`: box of the buffer that is read (input 0), `out`: box of the output. Linear layers are a convolution whose kernel
- * covers the whole input. */
+/* `in`: box of the buffer that is read (input 0); `out`: box of the output. A linear layer is a convolution
+ * whose kernel covers the whole input. */
 hp_shape hp_shape_between(const hp_graph *g, int layer, const hp_box *in, const hp_box *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* axis_compress.h - which messages are compressed, and how: the strategy's key `compress`.
  *
- * Its text is `none`, or a codec for each kind of traffic that has one, joined by a plus: `allreduce:bf16+halo:zfp8`.
- * What a list leaves out is sent as it is. */
+ * Its text is `none`, or a codec for each kind of traffic that has one, joined by a plus:
+ * `allreduce:bf16+halo:zfp8`. What a list leaves out is sent as it is. */
 #ifndef HP_AXIS_COMPRESS_H
 #define HP_AXIS_COMPRESS_H
 

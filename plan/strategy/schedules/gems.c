@@ -1,4 +1,5 @@
-/* gems.c - bidirectional: passes alternate between the pipeline and its mirror image (Jain et al., SC 2020). */
+/* gems.c - bidirectional pipeline: passes alternate between the pipeline and its mirror image (Jain et al.,
+ * SC 2020). */
 #include "plan/strategy/sched_kind.h"
 
 static bool implied(const hp_strategy *s) {

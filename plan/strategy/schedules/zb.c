@@ -1,4 +1,5 @@
-/* zb.c - zero-bubble: 1F1B whose gradients of weights are computed where it would wait (Qi et al. 2023, ZB-H1). */
+/* zb.c - zero-bubble: 1F1B that computes the gradients of weights where it would otherwise wait (Qi et al.
+ * 2023, ZB-H1). */
 #include "plan/strategy/sched_kind.h"
 
 static int warm_up(int positions, int position, int chunks) {
