@@ -227,8 +227,8 @@ static bool has_servers(const hp_program *p) {
     return false;
 }
 
-/* The clock ends after 292 years. What all ranks do one after another takes no less than the step; of so many that their sum
- * alone is long, the busiest one says whether the step is. */
+/* Refuses steps beyond the virtual clock, which ends after 292 years. A step takes no longer than all ranks'
+ * tasks one after another. Where only the number of ranks makes that sum long, the busiest rank decides. */
 static hp_status check_length(const hp_program *p, const hp_graph *g, const hp_sim_costs *costs,
                               const hp_sim_options *o, hp_error *err) {
     static const double CENTURY_S = 3.2e9, WEEK_S = 604800;

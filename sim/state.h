@@ -94,8 +94,8 @@ typedef struct rank_state {
     hp_ready ready;
     int32_t role, world; /* the simulated rank's */
     int32_t *peer;       /* per queue: the class that it leads to, or of communicators */
-    /* per queue of collectives: members of the communicator that are of this class; where it is simulated step by step,
-     * the rank's number among them */
+    /* per queue of collectives: members of the communicator that are of this class; where it is simulated
+     * step by step, the rank's number among them */
     int32_t *calls;
     channel *channel; /* per queue; used where it sends */
     id_list starting; /* communication queues whose head may start */

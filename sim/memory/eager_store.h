@@ -39,7 +39,8 @@ double hp_eager_mask(const hp_eager_store *s, int layer, const hp_box *out);
  * images runs in 24 GB: timm's results). */
 double hp_eager_workspace(const hp_eager_store *s, int layer, const hp_box *in, const hp_box *out);
 
-/* Bytes of casts of a role's parameters: those that products read, or the whole model. `place`: per parameter. */
+/* Bytes of casts of a role's parameters: those that products read, or the whole model. `place`: per
+ * parameter. */
 double hp_eager_casts(const hp_eager_store *s, const hp_param_place *place);
 
 #endif

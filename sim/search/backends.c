@@ -1,5 +1,5 @@
-/* backends.c - other values for the best strategy: those that keys say, where the ranks sit, and one kind of traffic after
- * the other, each kept with the choice that gives the shorter step. */
+/* backends.c - tries other values for the best strategy: values of its keys, seats of its ranks, and back
+ * ends for one kind of traffic after another. Keeps what shortens the step. */
 #include "sim/search/search.h"
 
 #include "plan/lower/lower_placement.h"
@@ -8,8 +8,8 @@
 
 /* Less than the simulator can tell: what stood before then stays. */
 static const double GAIN = 0.01;
-/* A choice may lower the measured part of the work's time by so much: it may not win through costs that nobody
- * measured. */
+/* A choice may lower the measured part of the work's time by so much: it may not win through costs that
+ * nobody measured. */
 static const double UNMEASURED = 0.01;
 
 typedef struct refiner {
@@ -67,14 +67,14 @@ static hp_status consider_choice(const refiner *r, int traffic, hp_backend b, hp
     return consider(r, &other, err);
 }
 
-/* On processors collectives were measured algorithm by algorithm; of GPUs a library's choice, or the rule's, is all that
- * can be told apart. */
+/* Processors' collectives were measured algorithm by algorithm. On GPUs only a library's choice and the
+ * rule's can be told apart. */
 static hp_status consider_backend(const refiner *r, int traffic, hp_backend b, hp_error *err) {
     const hp_eval_setup *o = hp_eval_get(r->eval);
     const hp_backend own = hp_comm_backend(HP_COMM_AUTO, (hp_traffic)traffic, o->device, 1);
     const bool collective = hp_traffic_collective((hp_traffic)traffic);
     if (b == HP_BACKEND_OWN && !collective) return HP_OK; /* MPI's messages by another name */
-    /* where auto goes by the table, what stands alone fastest may hold up the step: its rule is a choice like others */
+    /* the fastest collective in the table may still hold up the step, so the rule is a choice, too */
     const bool by_table = collective && hp_eval_comm(r->eval)->n > 0;
     if (b != own || by_table) HP_TRY(consider_choice(r, traffic, b, HP_ALGORITHM_LIBRARY, err));
     if (!collective || !hp_backend_steps((int32_t)b) || !o->machine->device.is_cpu) return HP_OK;

@@ -42,8 +42,8 @@ typedef struct view {
     position at[HP_MAX_STAGES];
 } view;
 
-/* GEMS: a rank does its own position's work in every second pass, its mirror image's in the others. Ranks in order
- * come in runs with the same two positions. */
+/* GEMS: a rank does its own position's work in every second pass, its mirror image's in the others. Ranks in
+ * order come in runs with the same two positions. */
 typedef struct mirrored_run {
     int own, mirror; /* positions */
 } mirrored_run;
@@ -195,7 +195,8 @@ static void add_strips(const view *v, const hp_layout *layout, int first, int de
     at->strip = one->peak ? largest(one->peak, first, deep) : 0;
 }
 
-/* The sums of a layer's parts meet, whoever computes least; waiting is known for the device's own back end alone. */
+/* Adds the work of the part that owns least, and the waits in which all parts meet. Waits are only known for
+ * the device's own back end. */
 static void add_waits(const view *v, const hp_part_sums *p, int first, int deep, int end, position *at) {
     const bool known =
         v->s->comm[HP_TRAFFIC_HALO] == HP_COMM_AUTO && v->s->comm[HP_TRAFFIC_STATS] == HP_COMM_AUTO;
@@ -277,8 +278,8 @@ static double pass_s(const view *v, const position *p, bool extra) {
 
 /* --- the pipeline --- */
 
-/* A rank begins once the first forward pass has come to its position; it ends with a backward pass of its mirror
- * image's, which goes on to the first position. */
+/* A rank begins once the first forward pass reaches its position. It ends with a backward pass of its mirror
+ * image, which continues to the first position. */
 static double gems_s(const view *v, bool extra) {
     const int passes = v->s->gems / 2 * v->s->micro;
     mirrored_run run[MOST_RUNS];
@@ -387,8 +388,8 @@ static double fixed_bytes(const view *v, int i) {
     return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * copies(v, i);
 }
 
-/* Where layers run again: all that entered for the micro-batches in flight, as the first backward pass begins; then,
- * while the largest group is run again, that of the others. */
+/* What is kept where layers run again: before the first backward pass the inputs of all micro-batches in
+ * flight; later, while the largest group is run again, the inputs of the others. */
 static double least_kept(const view *v, int i) {
     const position *p = &v->at[i];
     const double flight = hp_schedule_in_flight(v->s, i), entering = v->s->bp > 1 ? 0 : p->entering;

@@ -40,7 +40,8 @@ static void find_readers(live_walk *w) {
         for (int k = 0; k < w->g->layer[l].n_in; k++) note_reader(w, l, k);
 }
 
-/* May a layer write over its input `k` while it reads it? Windows read earlier rows again; what is added does not. */
+/* May a layer write over its input `k` while it reads it? Windows read earlier rows again; what is added does
+ * not. */
 static bool may_overwrite(const hp_graph *g, int layer, int k) {
     const hp_layer *l = &g->layer[layer];
     if (hp_layer_adds(l)) return k == l->n_in - 1;

@@ -1,4 +1,4 @@
-/* memory_variants.c - what can be changed of a strategy that lacks memory: values that keys spare memory with, times
+/* memory_variants.c - changes for a strategy that lacks memory: values by which keys spare memory, times
  * cuts, times stages, tiles and ranks. */
 #include "sim/search/fix.h"
 
@@ -30,7 +30,7 @@ static void add_cuts(lister *l, hp_strategy s) {
     if (s.n_cut) add(l, &s);
 }
 
-/* What the level below a level is, for the strategy as it is and for the others that the level makes of it. */
+/* The next level to try, for the strategy itself and for the variants that a level makes of it. */
 static const hp_axis_spare below[HP_SPARES][2] = {[HP_SPARE_BATCH] = {HP_SPARE_KEPT, HP_SPARE_KEPT},
                                                   [HP_SPARE_KEPT] = {HP_SPARE_STATE, HP_SPARE_ORDER},
                                                   [HP_SPARE_STATE] = {HP_SPARE_ORDER, HP_SPARES},

@@ -32,8 +32,9 @@ typedef struct hp_point {
 /* All points that use all devices, in a fixed order, some illegal ones included (they are rejected with
  * reasons): the micro-batch counts are all divisors of a replica's batch, and without tiles a few powers of
  * two that may not divide. Grids are strips and the two nearest to squares; tile counts all up to 16, beyond
- * that powers of two and what leaves few ranks to the tail. Strips are a list of their own: they cost time, and save memory alone. Different spellings of one program
- * appear once. Returns how many; the array lives in `arena`. */
+ * that powers of two and what leaves few ranks to the tail. Strips are a list of their own: they cost time,
+ * and save memory alone. Different spellings of one program appear once. Returns how many; the array lives in
+ * `arena`. */
 int hp_space_list(hp_arena *arena, const hp_space *space, hp_point **list);
 
 /* The strategy of a point, without its cut. */

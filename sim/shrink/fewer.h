@@ -1,6 +1,6 @@
-/* fewer.h - strategies of the same kind on fewer devices. The batch stays, and so do the groups of samples that batch norms
- * see: what replicas did side by side, one of them does in micro-batches one after the other. Then the training is the
- * same but for rounding. */
+/* fewer.h - strategies of the same kind on fewer devices. The batch stays, and so do the groups of samples
+ * over which batch norms average: one replica does in consecutive micro-batches what several did side by
+ * side. Training is the same but for rounding. */
 #ifndef HP_FEWER_H
 #define HP_FEWER_H
 
@@ -16,8 +16,8 @@ int hp_strategy_fewer(const hp_strategy *s, int n_devices, hp_strategy *out, int
 int64_t hp_sample_groups(const hp_strategy *s);
 
 enum { HP_UNLIKE_TEXT = 160 };
-/* Is training with the one, on the same batch, training with the other but for rounding? Else `why` says what differs. `bn`: the
- * network has batch norms. */
+/* Do both strategies train alike, on the same batch, but for rounding? Else `why` says what differs. `bn`:
+ * the network has batch norms. */
 bool hp_trains_alike(const hp_strategy *from, const hp_strategy *to, bool bn, char why[HP_UNLIKE_TEXT]);
 
 #endif
