@@ -1,6 +1,7 @@
-/* program.c - a test program: all tests of a folder, each of which is tests/FOLDER/test_NAME.c with a main of its own that CMake
- * renames (tests/tests.cmake). It runs the one that its first argument names, or HPLAN_TEST, which ranks that a test starts
- * inherit: `test_plan plan/tiles/tile`. Without either it lists them. */
+/* program.c - a test program: all tests of a folder, each of which is tests/FOLDER/test_NAME.c with a main of
+ * its own that CMake renames (tests/tests.cmake). It runs the one that its first argument names, or
+ * HPLAN_TEST, which ranks that a test starts inherit: `test_plan plan/tiles/tile`. Without either it lists
+ * them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

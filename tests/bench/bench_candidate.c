@@ -1,5 +1,6 @@
-/* bench_candidate.c - where the time of evaluating a strategy goes: lowering, costs, one simulation, folded and of all
- * ranks and micro-batches. Best of five, processor time. usage: bench_candidate MACHINE NET IMAGE STRATEGY... */
+/* bench_candidate.c - times the parts of evaluating a strategy: lowering, costs, one simulation, folded and
+ * of all ranks and micro-batches. Best of five, processor time. usage: bench_candidate MACHINE NET IMAGE
+ * STRATEGY... */
 #include "plan/lower/lower.h"
 #include "sim/costs.h"
 

@@ -1,8 +1,8 @@
-/* bench_decode.c - what it costs that files are decoded in a process of their own: each is opened, read whole and closed, by a decoder and in this process,
- * in turns. usage: bench_decode [ROUNDS]
+/* bench_decode.c - what it costs that files are decoded in a process of their own: each is opened, read whole
+ * and closed, by a decoder and in this process, in turns. usage: bench_decode [ROUNDS]
  *
- * The figure is the median over the rounds of the ratio of times, with the middle half. One reading thread: the other
- * process waits while this one works, and the other way round, so that one free core is enough. */
+ * The figure is the median over the rounds of the ratio of times, with the middle half. One reading thread:
+ * the other process waits while this one works, and the other way round, so that one free core is enough. */
 #include "exec/data/image/reader.h"
 #include "base/clock.h"
 #include "base/rng.h"

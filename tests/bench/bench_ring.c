@@ -1,5 +1,5 @@
-/* bench_ring.c - how long the simulator takes for a step of data parallelism: ten gradient buckets over a ring of ranks,
- * every message of every step as an event, and folded as hplan does by itself. Beside it:
+/* bench_ring.c - times the simulation of a step of data parallelism: ten gradient buckets over a ring of
+ * ranks, with every message of every step as an event, and folded as hplan does by default. Compare:
  * tests/peers/simgrid_ring.cpp. usage: bench_ring [RANKS] */
 #include "tests/support/sim/gradient_ring.h"
 

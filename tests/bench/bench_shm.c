@@ -1,9 +1,9 @@
-/* bench_shm.c - messages between two ranks of a node: through shared memory (comm/peer.c) and over MPI, in turns.
- * usage: mpirun -n 2 bench_shm [ROUNDS]
+/* bench_shm.c - messages between two ranks of a node: through shared memory (comm/peer.c) and over MPI, in
+ * turns. usage: mpirun -n 2 bench_shm [ROUNDS]
  *
- * A round of a size is a batch of round trips by either way; which goes first alternates. The figure is half a round
- * trip: median over the rounds, with the middle half of their ratios. Waiting ranks poll without a pause, so two cores
- * must be free. */
+ * A round of a size is a batch of round trips by either way; which goes first alternates. The figure is half
+ * a round trip: median over the rounds, with the middle half of their ratios. Waiting ranks poll without a
+ * pause, so two cores must be free. */
 #include "exec/comm/comm.h"
 #include "base/clock.h"
 

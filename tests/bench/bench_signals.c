@@ -1,10 +1,10 @@
 /* bench_signals.c - what signal handlers do to dnnl_sgemm, by whose stack they run on.
  * usage: bench_signals [SECONDS]
  *
- * A process of each kind multiplies the same matrices again and again while signals come every 200 us, compares the
- * products with the first one, and frees its memory at the end. A handler's frame lies 128 bytes below the stack pointer (System V ABI, the red zone): a
- * kernel that keeps values further down loses them, unless the handler has a stack of its own or another thread takes
- * the signals. */
+ * A process of each kind multiplies the same matrices again and again while signals come every 200 us,
+ * compares the products with the first one, and frees its memory at the end. A handler's frame lies 128 bytes
+ * below the stack pointer (System V ABI, the red zone): a kernel that keeps values further down loses them,
+ * unless the handler has a stack of its own or another thread takes the signals. */
 #include "base/clock.h"
 
 #include <oneapi/dnnl/dnnl.h>

@@ -1,5 +1,5 @@
-/* test_saves.c - a save that ends anywhere leaves the checkpoint before it or its own; files that are not what was written
- * are refused. */
+/* test_saves.c - a save that ends anywhere leaves the previous checkpoint or its own; altered files are
+ * refused. */
 #define _GNU_SOURCE /* nftw */
 #include "checkpoints/shards.h"
 #include "checkpoints/checkpoint_folder.h"
@@ -99,7 +99,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-/* In memory, where that is possible: what a disk may do is played here, and fsync takes some disks a tenth of a second. */
+/* In memory if possible: the test itself simulates the disk, and fsync takes a tenth of a second on some
+ * disks. */
 static void fresh(char dir[64]) {
     snprintf(dir, 64, "%s/hplan-saves-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(dir));
@@ -116,8 +117,8 @@ enum { DRAWS = 10 };     /* samples of what a loss of power takes */
 static int calls, fatal; /* this process's */
 static failure how;
 
-/* --- what the kernel has not been told to put on the disk: POSIX promises bytes after fsync of the file, names after fsync of
- * their folder, and nothing of the order of what was not synced --- */
+/* --- what the kernel has not been told to put on the disk: POSIX promises bytes after fsync of the file,
+ * names after fsync of their folder, and nothing of the order of what was not synced --- */
 
 typedef struct change {
     enum { CREATED, WRITTEN, MADE, RENAMED, UNLINKED } kind;
@@ -240,7 +241,8 @@ static int save_badly(const char *dir, int64_t step, int k, failure f, int draw)
     return WEXITSTATUS(status);
 }
 
-/* Returns the step that loads after a save of step 2 beside step 1 that fails at call k; *code: what became of it. */
+/* Saves step 2 beside step 1, failing at call k. Returns the step that then loads; *code: the save's
+ * outcome. */
 static int64_t step_after(int k, failure f, int draw, int *code) {
     char dir[64];
     hp_error err;
@@ -313,7 +315,7 @@ typedef struct damaged {
     const char *dir, *file, *manifest;
 } damaged;
 
-/* load compares every value: what is not refused is what was written. Of the manifest white space may be another. */
+/* load compares every value: what it accepts is what was written. White space of the manifest may differ. */
 static bool flip_is_seen(const void *self, size_t at, unsigned char mask) {
     const damaged *d = self;
     hp_error err;
@@ -386,7 +388,8 @@ static void rewrite(const char *path, const char *data, long n, const char *key,
     json_decref(root);
 }
 
-/* Keeping one: a run that goes on before damaged checkpoints replaces the one that it started from, never its last. */
+/* Keeping one: a run resumed from before damaged checkpoints replaces its starting point, never its last
+ * checkpoint. */
 static void damaged_later_ones_do_not_count_as_kept(void **state) {
     (void)state;
     char dir[64];

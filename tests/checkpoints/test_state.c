@@ -1,5 +1,5 @@
-/* test_state.c - over random networks and strategies every element of parameters and of the optimiser's state is home on one rank, and
- * every rank's pieces lie in its buffers, apart from each other. */
+/* test_state.c - over random networks and strategies every element of parameters and of the optimiser's state
+ * is home on one rank, and every rank's pieces lie in its buffers, apart from each other. */
 #include "checkpoints/checkpoint_state.h"
 
 #include "plan/lower/lower.h"

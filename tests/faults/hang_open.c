@@ -1,6 +1,6 @@
-/* hang_open.c - preloaded: opening a file whose name holds "hang" never ends, as on a file system that does not answer.
- * HANG=disk: the thread waits in the kernel as for a disk, which a vfork whose child does not go on is, too; the filter that
- * would refuse it to a decoder (exec/data/image/confine.c) is left out. */
+/* hang_open.c - preloaded: opening a file whose name contains "hang" never returns, as on a file system that
+ * does not answer. HANG=disk: the thread waits in the kernel as for a disk, by a vfork whose child does not
+ * go on; the filter that would refuse it to a decoder (exec/data/image/confine.c) is left out. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/prctl.h>

@@ -1,5 +1,6 @@
-/* no_memory.c - preloaded into a program: its K-th allocation fails, or all from the K-th on (HPLAN_NO_MEMORY=K or K+). At its end it says how many there
- * were (HPLAN_NO_MEMORY_COUNT=FILE). Only in the program of that name (HPLAN_NO_MEMORY_IN), not in what it starts. */
+/* no_memory.c - preloaded into a program: its K-th allocation fails, or all from the K-th on
+ * (HPLAN_NO_MEMORY=K or K+). At its end it says how many there were (HPLAN_NO_MEMORY_COUNT=FILE). Only in the
+ * program of that name (HPLAN_NO_MEMORY_IN), not in what it starts. */
 #define _GNU_SOURCE /* program_invocation_short_name */
 #include <errno.h>
 #include <fcntl.h>

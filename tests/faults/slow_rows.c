@@ -1,4 +1,4 @@
-/* slow_rows.c - preloaded: of an image whose name holds "slow", every row takes SLOW_MS milliseconds, whatever the machine. */
+/* slow_rows.c - preloaded: every row of an image whose name contains "slow" takes SLOW_MS milliseconds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>

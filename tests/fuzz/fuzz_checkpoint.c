@@ -1,5 +1,5 @@
-/* fuzz_checkpoint.c - whatever bytes in place of a checkpoint of one rank: the manifest, a zero byte, the rank's file. The manifest's hash is
- * made right, as a stranger would; the file's hashes are not looked at. */
+/* fuzz_checkpoint.c - any bytes in place of a checkpoint of one rank: the manifest, a zero byte, the rank's
+ * file. The manifest's hash is corrected, as a stranger could; the file's hashes are not checked. */
 #include "base/hash.h"
 #include "base/st_write.h"
 #include "checkpoints/checkpoint_folder.h"

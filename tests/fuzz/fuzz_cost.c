@@ -1,5 +1,5 @@
-/* fuzz_cost.c - whatever text for a cost table: an error with a message, or a table that, written with every digit, is the same
- * table, and that gives any collective and message a time. */
+/* fuzz_cost.c - any text in place of a cost table: an error with a message, or a table that survives writing
+ * with every digit and reading, and gives any collective and message a time. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "costmodels/cost_rows.h"

@@ -1,6 +1,6 @@
-/* fuzz_db.c - whatever bytes in place of plan.db or run.db: refused with a message, or everything that commands read of it can be
- * read. The seeds say that their content was changed on purpose ("none", docs/formats.md), so that what follows that check
- * is reached, too. */
+/* fuzz_db.c - any bytes in place of plan.db or run.db: refused with a message, or everything that commands
+ * read of it is readable. The seeds declare their content as changed on purpose ("none", docs/formats.md), so
+ * that the code after that check is reached, too. */
 #include "costmodels/cost_stored.h"
 #include "costmodels/drift.h"
 #include "plan/store/store.h"

@@ -1,5 +1,5 @@
-/* fuzz_graph.c - whatever text for a network as JSON: an error with a message, or a graph that passes every check and whose JSON is the same
- * graph. */
+/* fuzz_graph.c - any text in place of a network as JSON: an error with a message, or a graph that passes
+ * every check and whose JSON is the same graph. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "networks/graph/graph_check.h"

@@ -1,5 +1,5 @@
-/* fuzz_import.c - whatever text in place of what nccl-tests, the OSU micro-benchmarks or `hplan bench comm` print: an error with a message,
- * or rows that a cost table can hold. */
+/* fuzz_import.c - any text in place of output of nccl-tests, the OSU micro-benchmarks or `hplan bench comm`:
+ * an error with a message, or rows that a cost table can hold. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "costmodels/tuning/import.h"

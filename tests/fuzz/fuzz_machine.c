@@ -1,5 +1,5 @@
-/* fuzz_machine.c - whatever text for a machine: an error with a message, or a machine whose canonical text is the same
- * machine. */
+/* fuzz_machine.c - any text in place of a machine: an error with a message, or a machine whose canonical text
+ * is the same machine. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "machines/machine.h"

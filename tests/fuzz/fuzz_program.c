@@ -1,6 +1,6 @@
-/* fuzz_program.c - a stored task program with other numbers in it, as of a stranger who knows how to hash it: the checker refuses it, or it
- * runs to its end on the virtual clock. The bytes are edits of a program that is sound: which one, then where and
- * what, 7 bytes each. */
+/* fuzz_program.c - a stored task program with altered numbers, as by a stranger who knows how to hash it: the
+ * checker refuses it, or it runs to its end on the virtual clock. The input is a list of edits, 7 bytes each,
+ * to a sound program: first which program, then where and what. */
 #include "plan/check/check.h"
 #include "plan/store/blob.h"
 #include "plan/store/store.h"

@@ -1,5 +1,5 @@
-/* fuzz_ring.c - whatever bytes in place of a rank's ring, and of the board of a node: an error with a message, or what they hold can be
- * read. */
+/* fuzz_ring.c - any bytes in place of a rank's ring and of the board of a node: an error with a message, or
+ * readable content. */
 #define _GNU_SOURCE /* memfd_create */
 #include "tests/fuzz/fuzz_file.h"
 

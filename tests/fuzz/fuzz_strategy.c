@@ -1,5 +1,5 @@
-/* fuzz_strategy.c - whatever text for a strategy: an error with a message, or a value whose text is the same value. Where it is
- * legal for a small network, it is lowered and proved. */
+/* fuzz_strategy.c - any text in place of a strategy: an error with a message, or a value whose text is the
+ * same value. A strategy that is legal for a small network is lowered and proved. */
 #include "tests/fuzz/fuzz_text.h"
 
 #include "plan/check/check.h"

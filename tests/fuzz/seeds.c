@@ -1,5 +1,5 @@
-/* seeds.c - small well-formed files for the fuzzers to begin with: seeds DIR writes DIR/image, DIR/onnx, DIR/db, ...
- * (what is text is in corpus/). */
+/* seeds.c - small well-formed seeds for the fuzzers: seeds DIR writes DIR/image, DIR/onnx, DIR/db, ... (text
+ * seeds are in corpus/). */
 #include "tests/fuzz/seeds.h"
 #include "tests/support/exec/make_images.h"
 #include "tests/support/onnx/onnx_odd.h"

@@ -1,5 +1,6 @@
-/* seeds_state.c - seeds of what hplan writes itself: plan.db, run.db, a checkpoint, a ring, networks as JSON. Databases have pages of 512
- * bytes, so that they are small, and say that their content was changed on purpose. */
+/* seeds_state.c - seeds of hplan's own formats: plan.db, run.db, a checkpoint, a ring, networks as JSON.
+ * Databases have pages of 512 bytes, so that they are small, and declare their content as changed on
+ * purpose. */
 #include "tests/fuzz/seeds.h"
 #include "tests/support/traces/trace_fixture.h"
 

@@ -1,5 +1,5 @@
-/* test_comm.c - the chart of collectives has a panel for every operation and number of ranks, and a line for every back
- * end and algorithm; names in files stay text. */
+/* test_comm.c - the chart of collectives has a panel for every operation and number of ranks, and a line for
+ * every back end and algorithm; names in files stay text. */
 #include "plots/plots.h"
 #include "tests/support/traces/trace_fixture.h"
 

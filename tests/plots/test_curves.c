@@ -1,4 +1,4 @@
-/* test_curves.c - what the plots of a sweep draw, number by number: ideal lines, curves, measured points, device hours. */
+/* test_curves.c - plots of a sweep, number by number: ideal lines, curves, measured points, device hours. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -115,7 +115,7 @@ static void a_search_has_one_curve_of_the_best(void **state) {
     hp_arena_free(arena);
 }
 
-/* 19 images in steps of 0.1 s as predicted; measured 0.2, 0.125, 0.125 s, of which the first is left out as warming up. */
+/* 19 images in steps of 0.1 s as predicted; measured 0.2, 0.125, 0.125 s, the first left out as warm-up. */
 static void a_run_beside_a_plan_is_a_point(void **state) {
     (void)state;
     hp_trace_iter steps[] = {
@@ -138,8 +138,8 @@ static void a_run_beside_a_plan_is_a_point(void **state) {
     hp_arena_free(arena);
 }
 
-/* dp=4 is the fastest, stages=2 and its pair need least memory, dp=1 the fewest hours: dp=2 has none of these alone, but
- * nothing beats it in all. It beats dp=3, which is slower on more devices. */
+/* dp=4 is the fastest, stages=2 and its pair need least memory, dp=1 the fewest hours: dp=2 has none of these
+ * alone, but nothing beats it in all. It beats dp=3, which is slower on more devices. */
 static void the_front_of_a_sweep_says_device_hours(void **state) {
     (void)state;
     static const double hours[] = {2e6 / 150 / 3600, 4e6 / 290 / 3600, 1e6 / 100 / 3600, 2e6 / 190 / 3600,

@@ -35,8 +35,8 @@ static int count(const char *word) {
     return n;
 }
 
-/* Filled circles (gnuplot's point type 7) are runs as measured, empty ones (6) those at equal speed; one each belongs to
- * the legend. */
+/* Filled circles (gnuplot's point type 7) are runs as measured, empty ones (6) those at equal speed; one each
+ * belongs to the legend. */
 static void every_run_that_counts_is_drawn(void **state) {
     (void)state;
     hp_error err = {0};

@@ -1,5 +1,5 @@
-/* test_replay.c - replays are proved programs, whose messages add up to the volumes of the papers' formulas, and whose
- * compute is as long as operations and bytes at the given rates. */
+/* test_replay.c - replays are proved programs: their messages add up to the volumes of the papers' formulas,
+ * and their compute lasts as long as operations and bytes at the given rates. */
 #include "replays/replay.h"
 
 #include "base/rng.h"
@@ -141,8 +141,8 @@ static void programs_are_proved_and_add_up(void **state) {
 
 /* --- compute --- */
 
-/* Operations per second decide where bytes are for free: 6 times parameters times samples for a step's perceptrons, and the
- * interactions thrice. */
+/* Where bytes are free, operations decide: 6 times parameters times samples for a step's perceptrons, and
+ * three times the interactions. */
 static void compute_has_its_length(void **state) {
     (void)state;
     hp_arena *arena = hp_arena_new();

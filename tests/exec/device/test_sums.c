@@ -288,7 +288,8 @@ static void attend_free(attended *t) {
     }
 }
 
-/* Units of a block of 64, of the 16 of a group, of as many new maxima, and of a few roundings of the weights. */
+/* Units of a block of 64, of the 16 of a group, of as many new maxima, and of a few roundings of the
+ * weights. */
 static void attend_compare(const attended *t, attend_pattern p) {
     static const char *const names[MADE] = {"y", "log_sum", "dq", "dk", "dv"};
     for (int m = 0; m < MADE; m++)
@@ -344,7 +345,8 @@ static void check_attention(const hp_f32_kernels *k, const float *x) {
         }
 }
 
-/* A query's results have the same bits whichever others it is computed with, also where these see more groups of keys. */
+/* A query's results have the same bits whichever queries are computed with it, even if these see more groups
+ * of keys. */
 static void check_queries(const hp_f32_kernels *k, const float *x) {
     static const int parts[][2] = {{0, 1000}, {1000, 1050}, {1050, 1500}, {0, 1}, {1499, 1500}};
     enum { TOKENS = 1500 };

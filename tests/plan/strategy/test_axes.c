@@ -1,4 +1,4 @@
-/* test_axes.c - the list of keys: every row says what it has to, its example is one, and defaults are left out. */
+/* test_axes.c - the list of keys: every row is complete, its example parses, and defaults are left out. */
 #include "plan/strategy/strategy_axis.h"
 #include "tests/support/plan/wild_strategy.h"
 

@@ -73,7 +73,8 @@ static double matrices(const hp_graph *g) {
     return n;
 }
 
-/* Bytes that a block of a GPT adds, without its parameters: 12 of each of them, and 2 more of matrices that are cast. */
+/* Bytes that a block of a GPT adds, besides its parameters: 12 for each parameter, and 2 more for cast
+ * matrices. */
 static double of_a_block(const char *framework, hp_prec prec, int heads) {
     const bool casts = prec != HP_PREC_FP32 && !named(framework)->memory.half_model;
     double bytes[2];
@@ -236,8 +237,8 @@ static void allocations_come_in_blocks(void **state) {
     assert_int_equal(hp_framework_block(named("tensorrt"), 513), 513);
 }
 
-/* 16 bytes a parameter in 16 bits with Adam: 2 and 2 of the model and its gradients, 12 of the optimizer's (Rajbhandari et al.,
- * ZeRO, SC 2020, section 3.1), of a network whose maps are nothing beside them. */
+/* 16 bytes a parameter in 16 bits with Adam: 2 and 2 of the model and its gradients, 12 of the optimizer's
+ * (Rajbhandari et al., ZeRO, SC 2020, section 3.1), of a network whose maps are nothing beside them. */
 static void models_of_16_bits_have_16_bytes_a_parameter(void **state) {
     (void)state;
     static const char *const frameworks[] = {"deepspeed", "megatron-lm"};

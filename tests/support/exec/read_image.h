@@ -1,4 +1,4 @@
-/* read_image.h - images read whole, or a window of them, by a reader that is opened for it; and resized from memory. */
+/* read_image.h - reads images, whole or a window, with a reader opened for each; resizes images in memory. */
 #ifndef HP_TESTS_READ_IMAGE_H
 #define HP_TESTS_READ_IMAGE_H
 

@@ -262,7 +262,8 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
     }
 }
 
-/* op.h has one arithmetic for quantised numbers: the reference's plain loops and the processor's agree bit for bit. */
+/* op.h has one arithmetic for quantised numbers: the reference's plain loops and the processor's agree bit
+ * for bit. */
 static void bytes_are_those_of_the_reference(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= law_cases(300); seed++) {

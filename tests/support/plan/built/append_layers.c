@@ -30,7 +30,8 @@ static hp_layer windows_as(const hp_layer *like, int x) {
     return l;
 }
 
-/* Weights (O, I/groups, kh, kw), of a transposed layer (I, O/groups, kh, kw); torch's fan-in is of the second dimension. */
+/* Weights (O, I/groups, kh, kw), of a transposed layer (I, O/groups, kh, kw); torch's fan-in is of the second
+ * dimension. */
 static int append_windows(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
     const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c;
     const bool up = l.op == HP_CONVT;
