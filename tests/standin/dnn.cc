@@ -229,19 +229,11 @@ size_t cudnnGetVersion(void) {
 
 /* --- choices: an engine for every operation, as if it had been timed --- */
 
-static char *text_of(const hp_dnn *dnn, bool all) {
+char *hp_dnn_choices_export(const hp_dnn *dnn) {
     std::string text;
     for (const auto &[key, engine] : dnn->engine)
-        if (all || !dnn->told.count(key)) text += key + "=" + std::to_string(engine) + ";";
+        if (!dnn->told.count(key)) text += key + "=" + std::to_string(engine) + ";";
     return text.empty() ? nullptr : strdup(text.c_str());
-}
-
-char *hp_dnn_choices_text(const hp_dnn *dnn) {
-    return text_of(dnn, true);
-}
-
-char *hp_dnn_choices_export(const hp_dnn *dnn) {
-    return text_of(dnn, false);
 }
 
 hp_status hp_dnn_choices_import(hp_dnn *dnn, const char *text, hp_error *err) {

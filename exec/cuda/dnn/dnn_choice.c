@@ -88,10 +88,6 @@ static char *text_of(const hp_dnn *d, json_t *choices) {
     return text;
 }
 
-char *hp_dnn_choices_text(const hp_dnn *d) {
-    return text_of(d, d->choices);
-}
-
 static bool is_choice(const json_t *v) {
     const json_t *knobs = json_object_get(v, "knobs");
     const char *name;
@@ -119,34 +115,11 @@ static hp_status read_document(const hp_dnn *d, const json_t *o, const char *of,
     return HP_OK;
 }
 
-static hp_status take(hp_dnn *d, const json_t *o, const char *of, hp_error *err) {
-    json_t *engines = NULL;
-    HP_TRY(read_document(d, o, of, &engines, err));
-    if (engines) json_object_update(d->choices, engines);
-    return HP_OK;
-}
-
 json_t *hp_dnn_choices_of(const hp_dnn *d, const json_t *o) {
     json_t *engines = NULL;
     hp_error none;
     const bool ours = read_document(d, o, "", &engines, &none) == HP_OK && engines;
     return ours ? json_incref(engines) : json_object();
-}
-
-typedef hp_status use_fn(hp_dnn *d, const json_t *o, const char *of, hp_error *err);
-
-static hp_status use_text(hp_dnn *d, const char *text, use_fn *use, hp_error *err) {
-    static const char of[] = "a table of cuDNN engines";
-    json_error_t why;
-    json_t *o = json_loads(text, 0, &why);
-    if (!o) return hp_fail(err, HP_EDATA, "%s: %s", of, why.text);
-    const hp_status s = use(d, o, of, err);
-    json_decref(o);
-    return s;
-}
-
-hp_status hp_dnn_choices_take(hp_dnn *d, const char *text, hp_error *err) {
-    return use_text(d, text, take, err);
 }
 
 /* --- between ranks --- */
@@ -192,5 +165,11 @@ static hp_status import_choices(hp_dnn *d, const json_t *o, const char *of, hp_e
 }
 
 hp_status hp_dnn_choices_import(hp_dnn *d, const char *text, hp_error *err) {
-    return use_text(d, text, import_choices, err);
+    static const char of[] = "a table of cuDNN engines";
+    json_error_t why;
+    json_t *o = json_loads(text, 0, &why);
+    if (!o) return hp_fail(err, HP_EDATA, "%s: %s", of, why.text);
+    const hp_status s = import_choices(d, o, of, err);
+    json_decref(o);
+    return s;
 }

@@ -154,10 +154,6 @@ hp_status hp_lt_plan_product(hp_lt *lt, const hp_lt_product *p, int64_t workspac
     return HP_OK;
 }
 
-int64_t hp_lt_plan_workspace(const hp_lt_plan *p) {
-    return p->workspace;
-}
-
 hp_status hp_lt_run(hp_lt_plan *p, const hp_dnn_data *data, hp_error *err) {
     const float one = 1, keep = p->p.add ? 1 : 0;
     const bool wgrad = p->p.kind == HP_LT_WGRAD;

@@ -35,7 +35,6 @@ void hp_lt_close(hp_lt *lt);
  * fixed order, on one stream. Errors: HP_EUNAVAIL. */
 hp_status hp_lt_plan_product(hp_lt *lt, const hp_lt_product *p, int64_t workspace, hp_lt_plan **plan,
                              hp_error *err);
-int64_t hp_lt_plan_workspace(const hp_lt_plan *p);
 
 /* Enqueues on the GPU's compute stream. Device addresses, 16-byte aligned; for gradients dx, dy, dw take the
  * places of x, y, w. */
