@@ -12,8 +12,8 @@ static void settle(hp_strategy *s) {
 const hp_axis hp_axis_cols = {.name = "cols",
                               .example = "cols=2:1",
                               .usual = "even",
-                              .means = "proportions of tile widths; the number of entries divides that of "
-                                       "columns, and those of one entry share it evenly",
+                              .means = "proportions of tile widths; each entry is for equally many columns "
+                                       "of tiles, which share it evenly",
                               HP_PROPORTIONS(HP_AXIS_W),
                               .settle = settle,
                               .legal = legal_cols};

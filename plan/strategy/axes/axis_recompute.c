@@ -25,8 +25,9 @@ const hp_axis hp_axis_recompute = {
     .name = "recompute",
     .example = "recompute=full",
     .usual = "none",
-    .means = "which activations are kept, the rest is recomputed: boundary inputs of units, full of stages, "
-             "except-last as full but all of the last micro-batch",
+    .means = "which activations are kept for the backward pass, which recomputes the others: boundary the "
+             "inputs of units, full the inputs of stages, except-last as full, but everything of the last "
+             "micro-batch",
     HP_WORD(recompute, words),
     .spare = HP_SPARE_KEPT,
     .spares = spares};

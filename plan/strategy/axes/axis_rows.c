@@ -12,8 +12,8 @@ static void settle(hp_strategy *s) {
 const hp_axis hp_axis_rows = {.name = "rows",
                               .example = "rows=5:3",
                               .usual = "even",
-                              .means = "proportions of tile heights; the number of entries divides that of "
-                                       "rows, and those of one entry share it evenly",
+                              .means = "proportions of tile heights; each entry is for equally many rows of "
+                                       "tiles, which share it evenly",
                               HP_PROPORTIONS(HP_AXIS_H),
                               .settle = settle,
                               .legal = legal_rows};

@@ -23,8 +23,9 @@ static bool legal_tail(const hp_legal_case *c, hp_reject *why) {
 const hp_axis hp_axis_tail = {.name = "tail",
                               .example = "tail=shared",
                               .usual = "own",
-                              .means = "ranks of the stages after the spatial ones: own; or, of a single "
-                                       "such stage, the tiles' ranks, each with a part of the samples",
+                              .means = "who computes the stages after the spatial ones: ranks of their own; "
+                                       "shared, for a single such stage: the tiles' ranks, each with a part "
+                                       "of the samples",
                               HP_WORD(tail, words),
                               .cut_key = hp_field_cut_key,
                               .legal = legal_tail};
