@@ -63,7 +63,8 @@ const hp_row *hp_comm_path(const hp_cost_table *t, const hp_machine *m, hp_wire 
     return path;
 }
 
-hp_cost hp_cost_add(hp_cost a, hp_cost b) {
+/* The sum of two consecutive costs; the source is the less certain of the two. */
+static hp_cost add_costs(hp_cost a, hp_cost b) {
     return (hp_cost){a.seconds + b.seconds, a.low + b.low, a.high + b.high,
                      a.source > b.source ? a.source : b.source};
 }
@@ -79,7 +80,7 @@ static hp_cost over_path(const hp_cost_table *t, const hp_link_class *link, cons
     const double host = same_node ? path->y[HP_PATH_HOST] : 0, copies = path->y[HP_PATH_COPIES];
     double seconds = path->y[HP_PATH_LATENCY] + (copies > 0 ? bytes / copies : 0);
     if (host > 0) return hp_cost_of_row(path, seconds + path->y[HP_PATH_HOP] + bytes / host);
-    return hp_cost_add(hp_cost_of_row(path, seconds), over_link(t, link, bytes));
+    return add_costs(hp_cost_of_row(path, seconds), over_link(t, link, bytes));
 }
 
 hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes) {

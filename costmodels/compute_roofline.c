@@ -13,7 +13,12 @@
 #include <math.h>
 #include <string.h>
 
-double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes) {
+typedef struct roofline {
+    double launch_s, flops_per_s, bytes_per_s;
+} roofline;
+
+/* Duration of work with this many flops and bytes. */
+static double roofline_seconds(const roofline *r, double flops, double bytes) {
     return r->launch_s + fmax(flops / r->flops_per_s, bytes / r->bytes_per_s);
 }
 
@@ -51,9 +56,9 @@ static hp_cost by_class(const hp_row *row, const hp_machine *m, double seconds) 
 }
 
 static hp_cost from_roofline(const hp_row *row, const hp_machine *m, const hp_work *w, double peak) {
-    const hp_roofline r = {m->device.launch_s, peak * row->y[HP_EFFICIENCY_FLOPS],
-                           m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
-    return by_class(row, m, hp_roofline_seconds(&r, w->flops, w->bytes));
+    const roofline r = {m->device.launch_s, peak * row->y[HP_EFFICIENCY_FLOPS],
+                        m->device.bytes_per_s * row->y[HP_EFFICIENCY_BYTES]};
+    return by_class(row, m, roofline_seconds(&r, w->flops, w->bytes));
 }
 
 /* --- a task unlike those that were measured --- */
@@ -74,11 +79,14 @@ static double most_flops_per_s(const hp_device_class *d, hp_prec prec) {
     return d->flops_per_s * more;
 }
 
-double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes) {
+/* Lower bound of the work's time on a device: at its peak in that precision, or at the `fastest` rate seen
+ * (flop/s; 0: none), and at the rate of its caches. */
+static double least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops,
+                            double bytes) {
     /* cores read 35 to 100 GB/s from L2 (exec/yardstick/l2.c), about 10 from memory */
     static const double OF_CACHES = 10;
-    const hp_roofline most = {0, fmax(most_flops_per_s(d, prec), fastest), OF_CACHES * d->bytes_per_s};
-    return hp_roofline_seconds(&most, flops, bytes);
+    const roofline most = {0, fmax(most_flops_per_s(d, prec), fastest), OF_CACHES * d->bytes_per_s};
+    return roofline_seconds(&most, flops, bytes);
 }
 
 /* Half-width at which one figure's interval contains the other. */
@@ -254,7 +262,7 @@ static bool measured(const hp_cost_table *t, const hp_machine *m, const hp_work 
     const bool witnessed = has_line && outside <= HP_FAR_OCTAVES;   /* the same shape was that fast */
     const double fastest = fit ? fit->y[HP_FIT_FASTEST] : 0,
                  least_s =
-                     witnessed ? 0 : hp_least_seconds(&m->device, prec_of(type), fastest, w->flops, w->bytes);
+                     witnessed ? 0 : least_seconds(&m->device, prec_of(type), fastest, w->flops, w->bytes);
     *cost = hp_cost_outside(*cost, by_roofline(t, m, w), least_s, outside);
     return true;
 }

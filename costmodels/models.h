@@ -6,17 +6,7 @@
 #include "plan/program/work.h"
 
 /* --- compute_roofline.c: launch + max(flops / peak, bytes / bandwidth) (Williams et al., CACM 2009) */
-typedef struct hp_roofline {
-    double launch_s, flops_per_s, bytes_per_s;
-} hp_roofline;
-/* Duration of work with this many flops and bytes. */
-double hp_roofline_seconds(const hp_roofline *r, double flops, double bytes);
 
-/* --- tasks unlike those that were measured --- */
-
-/* Lower bound of the work's time on a device: at its peak in that precision, or at the `fastest` rate seen
- * (flop/s; 0: none), and at the rate of its caches. */
-double hp_least_seconds(const hp_device_class *d, hp_prec prec, double fastest, double flops, double bytes);
 /* Cost of a task `octaves` outside the sizes of its measurement. `empty` is the cost of a table without
  * measurements. The interval grows with the distance. From HP_FAR_OCTAVES on, it contains `empty`'s figure,
  * the figure is shrunk towards `empty` by the distance's share of the variance, and the source is a guess.
@@ -103,8 +93,6 @@ double hp_link_rate(const hp_cost_table *t, const hp_link_class *link);
 double hp_link_effective(const hp_cost_table *t, const hp_link_class *link);
 /* hp_cost_p2p on the quiet machine. */
 hp_cost hp_quiet_p2p(const hp_cost_table *t, const hp_machine *m, hp_wire by, bool same_node, double bytes);
-/* The sum of two consecutive costs; the source is the less certain of the two. */
-hp_cost hp_cost_add(hp_cost a, hp_cost b);
 
 /* --- kernels/library.c: products and attention by a library's kernels on a GPU */
 typedef struct hp_library_kernel {

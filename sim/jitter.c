@@ -1,7 +1,7 @@
 /* jitter.c - draws, their expected maximum, and the delay of the last rank of a folded class.
  *
  * Replicas run independently until a task waits for all of them. Between two such tasks, a replica's
- * computing is a sum of draws (hp_jitter_of_sum; for independent tasks, cv sqrt(sum t^2) / sum t), which is
+ * computing is a sum of draws (jitter_of_sum; for independent tasks, cv sqrt(sum t^2) / sum t), which is
  * nearly log-normal itself (Fenton 1960). The class continues with the last of its members, so its tasks take
  * the expected maximum of as many sums as it has members. */
 #include "sim/jitter.h"
@@ -60,7 +60,8 @@ double hp_core_slowness(hp_core *c, const hp_jitter_process *p, hp_draws d, int 
     return factor;
 }
 
-double hp_jitter_of_sum(const hp_jitter_process *p, double seconds, double squares) {
+/* Coefficient of variation of a sequence of tasks, from the sum of their seconds and the sum of squares. */
+static double jitter_of_sum(const hp_jitter_process *p, double seconds, double squares) {
     if (seconds <= 0) return 0;
     const double core = p->cv > 0 ? p->cv * p->cv * hp_jitter_averaged(seconds / p->tau_s) : 0;
     const double tasks = p->task * p->task * squares / (seconds * seconds);
@@ -92,7 +93,7 @@ static void delay_run(const sim *s, const rank_state *r, int n, int first, int e
         sum += x;
         squares += x * x;
     }
-    const double factor = hp_jitter_max(hp_jitter_of_sum(&s->options->jitter, sum, squares), n);
+    const double factor = hp_jitter_max(jitter_of_sum(&s->options->jitter, sum, squares), n);
     for (int t = first; t < end; t++) r->late[t] = factor;
 }
 

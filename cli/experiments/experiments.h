@@ -103,7 +103,6 @@ typedef struct experiment_run {
  * NAN: no exchanges. Errors: HP_EPLAN. */
 hp_status experiment_exchange(hp_arena *arena, hp_eval *e, const hp_evaluation *v, double *seconds,
                               hp_error *err);
-void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run);
 
 /* Which rows are wanted. */
 typedef struct experiment_filter {
@@ -142,7 +141,6 @@ typedef struct experiment_tally {
     experiment_count of[EXPERIMENT_CLASSES];
     int signs, right; /* over all ratios, whatever their kind */
 } experiment_tally;
-bool experiment_is_time(experiment_measure m);
 bool experiment_is_point_of_time(const experiment_row *row);
 void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
                     const experiment_result *r);

@@ -75,7 +75,7 @@ static hp_status evaluate(hp_arena *arena, const experiment_row *row, const expe
     return s.curves.has_strategy ? one_strategy(arena, &s, exchange, run, err) : search(arena, &s, run, err);
 }
 
-void experiment_evaluate(const experiment_row *row, const experiment_costs *c, experiment_run *run) {
+static void evaluate_row(const experiment_row *row, const experiment_costs *c, experiment_run *run) {
     hp_error err = {0};
     hp_arena *arena = hp_arena_new();
     for (int m = 0; m < EXPERIMENT_FIRST_WORD; m++) run->figure[m] = NAN;
@@ -103,8 +103,7 @@ experiment_run **experiment_evaluate_all(hp_arena *arena, const experiment_book 
         const experiment_file *f = &b->file[k];
         run[k] = HP_NEW(arena, experiment_run, f->n);
         for (int i = 0; i < f->n; i++)
-            if (f->row[i].runs && experiment_wants(w, f, &f->row[i]))
-                experiment_evaluate(&f->row[i], c, &run[k][i]);
+            if (f->row[i].runs && experiment_wants(w, f, &f->row[i])) evaluate_row(&f->row[i], c, &run[k][i]);
     }
     return run;
 }

@@ -56,18 +56,18 @@ experiment_result experiment_judge(const experiment_file *f, int row, const expe
     return x;
 }
 
-bool experiment_is_time(experiment_measure m) {
+static bool is_time(experiment_measure m) {
     return m == EXPERIMENT_images_per_s || m == EXPERIMENT_step_s || m == EXPERIMENT_exchange_s;
 }
 
 bool experiment_is_point_of_time(const experiment_row *r) {
-    return r->kind == EXPERIMENT_POINT && experiment_is_time(r->measure) && !r->missing;
+    return r->kind == EXPERIMENT_POINT && is_time(r->measure) && !r->missing;
 }
 
 void experiment_add(experiment_tally *t, const experiment_file *f, const experiment_row *row,
                     const experiment_result *r) {
     if (row->kind == EXPERIMENT_NONE) return;
-    const bool memory = row->kind == EXPERIMENT_POINT && !experiment_is_time(row->measure);
+    const bool memory = row->kind == EXPERIMENT_POINT && !is_time(row->measure);
     experiment_count *c = &t->of[memory ? (int)EXPERIMENT_MEMORY : (int)row->kind];
     c->rows++;
     c->known += r->verdict != EXPERIMENT_OPEN;

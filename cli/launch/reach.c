@@ -10,7 +10,8 @@
 
 static const double ANSWER_S = 20;
 
-bool reach_listed(const char *list, const char *name) {
+/* Is `name` in a comma-separated list? */
+static bool is_listed(const char *list, const char *name) {
     const size_t n = strlen(name);
     for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
         if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0')) return true;
@@ -29,9 +30,9 @@ static hp_status copy_lines(hp_arena *arena, FILE *from, FILE *to, const char *a
     const char *kept = "";
     while (fgets(line, sizeof line, from)) {
         if (sscanf(line, " %1023[^ \t\r\n#]", name) != 1) continue;
-        if (!reach_listed(kept, name)) {
-            if (reach_listed(r->lost, name)) continue;
-            const bool there = !reach_listed(avoid, name) && answers(name);
+        if (!is_listed(kept, name)) {
+            if (is_listed(r->lost, name)) continue;
+            const bool there = !is_listed(avoid, name) && answers(name);
             const char **list = there ? &kept : &r->lost;
             *list = hp_arena_printf(arena, "%s%s%s", *list, (*list)[0] ? "," : "", name);
             r->n += there;

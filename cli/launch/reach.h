@@ -18,7 +18,4 @@ typedef struct reached_nodes {
 hp_status reach_nodes(hp_arena *arena, const char *hostfile, const char *avoid, const char *out,
                       reached_nodes *r, hp_error *err);
 
-/* Is `name` in a comma-separated list? */
-bool reach_listed(const char *list, const char *name);
-
 #endif

@@ -141,8 +141,6 @@ simulate_costs simulate_costs_of(const hp_cost_table *t);
 /* Slowdown of one speed against another, the mean over classes. */
 double simulate_mean_slowdown(const hp_speed *s, const hp_speed *against);
 
-/* Adds a note, of printf's words. */
-void simulate_note(simulate_setup *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints the notes on stderr. */
 void simulate_tell(const simulate_setup *s);
 

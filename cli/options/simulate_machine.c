@@ -8,6 +8,15 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* Adds a note, formatted as by printf. */
+__attribute__((format(printf, 2, 3))) static void add_note(simulate_setup *s, const char *format, ...) {
+    if (s->n_note == SIM_MAX_NOTES) return;
+    va_list words;
+    va_start(words, format);
+    vsnprintf(s->note[s->n_note++], sizeof s->note[0], format, words);
+    va_end(words);
+}
+
 /* A sweep has a row for the count that is too large. */
 static int smallest_count(const simulate_setup *s) {
     int least = s->curves.n_count ? s->curves.count[0] : 0;
@@ -41,7 +50,7 @@ static void grow_machine(simulate_setup *s) {
                   s->curves.has_strategy && !s->curves.sweep ? hp_strategy_devices(&s->curves.strategy) : 0,
               asked = largest_count(s), devices = asked > ranks ? asked : ranks;
     if (!m->any_size || hp_machine_mixed(m) || devices <= hp_machine_devices(m)) return;
-    simulate_note(s, "%s has %d nodes: simulating as many as %d devices take", m->name, m->nodes, devices);
+    add_note(s, "%s has %d nodes: simulating as many as %d devices take", m->name, m->nodes, devices);
     m->nodes = (devices + m->devices_per_node - 1) / m->devices_per_node;
 }
 
@@ -50,16 +59,15 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
     static const char elsewhere[] = "thesis-a100";
     if (o->machine.name) {
         HP_TRY(hp_machine_load(o->machine.name, &s->machine, err));
-        if (*s->machine.assumed) simulate_note(s, "%.60s: assumed: %s", o->machine.name, s->machine.assumed);
+        if (*s->machine.assumed) add_note(s, "%.60s: assumed: %s", o->machine.name, s->machine.assumed);
         return HP_OK;
     }
     HP_TRY(load_at_hand(o, &s->machine, err));
     const int here = hp_machine_devices(&s->machine);
     if ((s->curves.has_strategy && !s->curves.sweep) || largest_count(s) <= here) return HP_OK;
     HP_TRY(hp_machine_load(elsewhere, &s->machine, err));
-    simulate_note(s,
-                  "this machine has %d device%s: simulating %s, whose devices are %s (choose with --machine)",
-                  here, here == 1 ? "" : "s", elsewhere, s->machine.device.name);
+    add_note(s, "this machine has %d device%s: simulating %s, whose devices are %s (choose with --machine)",
+             here, here == 1 ? "" : "s", elsewhere, s->machine.device.name);
     return HP_OK;
 }
 
@@ -67,9 +75,9 @@ static hp_status choose_machine(const simulate_options *o, simulate_setup *s, hp
 static hp_status change_machine(const simulate_options *o, simulate_setup *s, hp_error *err) {
     for (int i = 0; i < o->machine.n_set; i++) HP_TRY(hp_machine_set(&s->machine, o->machine.set[i], err));
     if (o->machine.n_set)
-        simulate_note(s, "what if: %s with %.100s%s%.100s%s", s->machine.name, o->machine.set[0],
-                      o->machine.n_set > 1 ? ", " : "", o->machine.n_set > 1 ? o->machine.set[1] : "",
-                      o->machine.n_set > 2 ? ", ..." : "");
+        add_note(s, "what if: %s with %.100s%s%.100s%s", s->machine.name, o->machine.set[0],
+                 o->machine.n_set > 1 ? ", " : "", o->machine.n_set > 1 ? o->machine.set[1] : "",
+                 o->machine.n_set > 2 ? ", ..." : "");
     return HP_OK;
 }
 
@@ -90,11 +98,11 @@ static hp_status choose_device(const simulate_options *o, simulate_setup *s, hp_
     if (o->machine.device) HP_TRY(hp_device_find(o->machine.device, &s->device, err));
     s->network.dtype = s->device->dtype;
     if (hp_device_on_gpu(s->device) != hp_device_on_gpu(fits))
-        simulate_note(s,
-                      "%s is a machine of %s, and the plan is for device %s: times are those of the machine, "
-                      "memory and "
-                      "back ends those of the device; --device %s plans for the machine as it is",
-                      m->name, m->device.is_cpu ? "CPU cores" : "GPUs", s->device->name, fits->name);
+        add_note(s,
+                 "%s is a machine of %s, and the plan is for device %s: times are those of the machine, "
+                 "memory and "
+                 "back ends those of the device; --device %s plans for the machine as it is",
+                 m->name, m->device.is_cpu ? "CPU cores" : "GPUs", s->device->name, fits->name);
     return HP_OK;
 }
 
@@ -127,14 +135,6 @@ hp_status simulate_choose_machine(const simulate_options *o, simulate_setup *s, 
     grow_machine(s);
     HP_TRY(choose_device(o, s, err));
     return check_counts(s, err);
-}
-
-void simulate_note(simulate_setup *s, const char *format, ...) {
-    if (s->n_note == SIM_MAX_NOTES) return;
-    va_list words;
-    va_start(words, format);
-    vsnprintf(s->note[s->n_note++], sizeof s->note[0], format, words);
-    va_end(words);
 }
 
 void simulate_tell(const simulate_setup *s) {

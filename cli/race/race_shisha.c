@@ -117,7 +117,8 @@ static hp_status try_cut(tuner *t, shisha_try *it, hp_error *err) {
 
 /* --- the walk --- */
 
-int shisha_lightest(const double *stage_s, int stages, int slowest) {
+/* The stage that receives a unit: the lightest, and among equals the nearest. */
+static int lightest_of(const double *stage_s, int stages, int slowest) {
     int best = -1;
     for (int k = 0; k < stages; k++) {
         if (k == slowest) continue;
@@ -152,7 +153,7 @@ static bool ran_before(const shisha *s, const char *cut) {
 /* Moves one unit from the slowest stage towards the lightest: every boundary between them moves by one. */
 static bool shift(tuner *t, const shisha_try *it) {
     hp_strategy *s = &t->stored.strategy;
-    const int from = slowest_of(it, t->s->stages), to = shisha_lightest(it->stage_s, t->s->stages, from);
+    const int from = slowest_of(it, t->s->stages), to = lightest_of(it->stage_s, t->s->stages, from);
     if (to < 0 || s->cut[from] < 2) return false;
     s->cut[from]--;
     s->cut[to]++;

@@ -41,9 +41,6 @@ typedef struct shisha {
  * cli_launch_run. */
 hp_status shisha_run(hp_arena *arena, const shisha_options *o, shisha *s, hp_error *err);
 
-/* The stage that receives a unit: the lightest, and among equals the nearest. */
-int shisha_lightest(const double *stage_s, int stages, int slowest);
-
 void shisha_print(const shisha *s);
 json_t *shisha_json(const shisha *s);
 

@@ -74,9 +74,15 @@ const char *explain_unit_name(const hp_graph *g, int unit, char *out) {
 
 /* --- layouts --- */
 
-explain_part explain_part_of(const hp_layout *l, int part) {
+/* Coordinates of a part in the layout. */
+typedef struct place {
+    int row, col, slice, channel;
+} place;
+
+/* part: of the layout; branches share one. */
+static place part_of(const hp_layout *l, int part) {
     const int channel = part % l->channels, tile = part / l->channels, map = l->rows * l->cols;
-    return (explain_part){tile % map / l->cols, tile % l->cols, tile / map, channel};
+    return (place){tile % map / l->cols, tile % l->cols, tile / map, channel};
 }
 
 /* The first ones of many. */
@@ -101,7 +107,7 @@ const char *explain_layout(const hp_layout *l, char *out) {
 
 /* Adds "tile 2 of 4 (1,0)" and so on, for every axis that is split. */
 static void add_part(hp_text t, const hp_layout *l, int part, int branches) {
-    const explain_part at = explain_part_of(l, part / branches);
+    const place at = part_of(l, part / branches);
     if (l->rows * l->cols > 1)
         hp_text_add(t, " tile %d of %d (%d,%d)", at.row * l->cols + at.col, l->rows * l->cols, at.row,
                     at.col);

@@ -30,12 +30,6 @@ int explain_role_of(const hp_plan *plan, int stage, int part, int flip);
 const char *explain_layout(const hp_layout *l, char *out);
 /* "stage 1 tile 2 of 4 (1,0) + mirrored stage 0": what a role does. `out` holds n bytes. */
 const char *explain_place(const hp_plan *plan, int role, char *out, size_t n);
-/* Coordinates of a part in the layout. */
-typedef struct explain_part {
-    int row, col, slice, channel;
-} explain_part;
-explain_part explain_part_of(const hp_layout *l, int part); /* part of the layout; branches share one */
-
 /* Common prefix of the unit's layers ("layer1.0" for layer1.0.conv1 ...), otherwise "first .. last"; no
  * control characters. `out` holds EXPLAIN_NAME bytes. */
 const char *explain_unit_name(const hp_graph *g, int unit, char *out);

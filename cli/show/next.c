@@ -17,7 +17,8 @@ static bool has_control(const char *word) {
     return false;
 }
 
-const char *cli_quote(hp_arena *arena, const char *word) {
+/* A word as a shell reads it: in quotes where it needs them, control characters as escapes. */
+static const char *quoted(hp_arena *arena, const char *word) {
     if (is_plain(word)) return word;
     const bool escaped = has_control(word);
     char *out = hp_arena_alloc(arena, 4 * strlen(word) + 4), *at = out;
@@ -56,7 +57,7 @@ void next_option(next_command *c, const char *name, const char *value) {
 void next_print(FILE *f, const next_command *c) {
     hp_arena *arena = hp_arena_new();
     fprintf(f, "next: hplan %s", c->word[0]);
-    for (int i = 1; i < c->n; i++) fprintf(f, " %s", cli_quote(arena, c->word[i]));
+    for (int i = 1; i < c->n; i++) fprintf(f, " %s", quoted(arena, c->word[i]));
     fputc('\n', f);
     hp_arena_free(arena);
 }

@@ -23,7 +23,4 @@ void next_option(next_command *c, const char *name, const char *value);
 /* One line. */
 void next_print(FILE *f, const next_command *c);
 
-/* A word as a shell reads it: in quotes where it needs them, control characters as escapes. */
-const char *cli_quote(hp_arena *arena, const char *word);
-
 #endif

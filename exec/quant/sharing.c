@@ -20,7 +20,8 @@ static void join(int32_t *up, int32_t a, int32_t b) {
         up[a] = b;
 }
 
-bool hp_layer_passes(const hp_layer *l) {
+/* Does the layer only pass on elements of its inputs? Then the range of its output is not measured. */
+static bool passes_on(const hp_layer *l) {
     const bool joins = l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l);
     return joins || l->op == HP_MAXPOOL || l->op == HP_PAD ||
            (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
@@ -31,7 +32,7 @@ int32_t *hp_qparam_groups(hp_arena *arena, const hp_graph *g) {
     for (int t = 0; t < g->n_tensor; t++) up[t] = t;
     for (int i = 0; i < g->n_layer; i++) {
         const hp_layer *l = &g->layer[i];
-        if (!hp_layer_passes(l) || !hp_tensor_wants_qparam(g, l->out)) continue;
+        if (!passes_on(l) || !hp_tensor_wants_qparam(g, l->out)) continue;
         for (int k = 0; k < l->n_in; k++)
             if (hp_tensor_wants_qparam(g, l->in[k])) join(up, l->in[k], l->out);
     }
@@ -86,7 +87,7 @@ void hp_qparams_unify(hp_constants *c, const hp_range *range) {
     hp_range *all = HP_NEW(a, hp_range, g->n_tensor);
     for (int t = 0; t < g->n_tensor; t++) all[t] = hp_range_none();
     for (int t = 0; t < g->n_tensor; t++)
-        if (hp_tensor_wants_qparam(g, t) && !hp_layer_passes(&g->layer[g->tensor[t].producer]))
+        if (hp_tensor_wants_qparam(g, t) && !passes_on(&g->layer[g->tensor[t].producer]))
             all[root[t]] = hp_range_around(&all[root[t]], &range[t]);
     for (int t = 0; t < g->n_tensor; t++)
         if (hp_tensor_wants_qparam(g, t)) hp_constants_set_qparam(c, t, hp_qparam_of(all[root[t]]));

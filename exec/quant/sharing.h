@@ -11,9 +11,6 @@
  * max-pool, pad and nearest resize, transitively. Lives in `arena`. */
 int32_t *hp_qparam_groups(hp_arena *arena, const hp_graph *g);
 
-/* Does the layer only pass on elements of its inputs? Then the range of its output is not measured. */
-bool hp_layer_passes(const hp_layer *l);
-
 /* For each tensor of the int8 graph, the corresponding tensor of the float graph. That is the output of the
  * layer of the same name; quant and dequant layers map to their input's. Lives in `arena`. Errors:
  * HP_EINTERNAL (the graphs are of different networks). */

@@ -228,7 +228,8 @@ static bool row_matches(const hp_net_row *row, const char *net) {
     return row->name[n - 1] == '-' ? strncmp(net, row->name, n) == 0 : has_base_name(net, row->name);
 }
 
-const hp_net_row *hp_net_find(const char *net) {
+/* NULL if no network has that name. */
+static const hp_net_row *find_row(const char *net) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (row_matches(&rows[i], net)) return &rows[i];
     return NULL;
@@ -248,7 +249,7 @@ static hp_status unknown_net(const char *net, hp_error *err) {
 }
 
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err) {
-    *row = hp_net_find(net);
+    *row = find_row(net);
     for (size_t i = 0; !*row && i < sizeof planned / sizeof planned[0]; i++)
         if (has_base_name(net, planned[i]))
             return hp_fail(err, HP_EUNAVAIL, "network %s: this version does not have it; it has " NET_NAMES,
@@ -259,7 +260,7 @@ hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *arg
 }
 
 int hp_net_default_classes(const char *net) {
-    const hp_net_row *row = hp_net_find(net);
+    const hp_net_row *row = find_row(net);
     return row && row->args.vocab        ? row->args.vocab
            : row && row->default_classes ? row->default_classes
                                          : 1000; /* ImageNet's */

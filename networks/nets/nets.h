@@ -45,8 +45,6 @@ typedef struct hp_net_row {
     hp_status (*parse)(const char *net, const char *rest, hp_net_args *args, hp_error *err);
 } hp_net_row;
 
-/* NULL if no network has that name. */
-const hp_net_row *hp_net_find(const char *net);
 /* Looks up the row of a name and parses its arguments. Errors: HP_EUSAGE; HP_EUNAVAIL: documented, but not in
  * this version. */
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err);

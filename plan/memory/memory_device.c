@@ -154,7 +154,9 @@ int64_t hp_attend_scratch(int head_channels) {
            (larger(forward * width + 5 * HP_ATTEND_PASS, backward * width) + 2 * HP_ATTEND_BLOCK);
 }
 
-int64_t hp_attend_sums(const hp_graph *g, const hp_layer *l, const hp_shape *s) {
+/* Float64 numbers of one head's gradients of queries, which sum over more keys than are added at once; 0:
+ * fewer keys. */
+static int64_t attend_sums(const hp_graph *g, const hp_layer *l, const hp_shape *s) {
     const hp_tensor *map = &g->tensor[l->in[1]];
     const bool windowed = hp_layer_is_windowed(l);
     const int64_t width = hp_round_up(hp_head_channels(g, l), HP_WINOGRAD_PANEL),
@@ -168,7 +170,7 @@ static int64_t attend_bytes(const hp_graph *g, const hp_layer *l, hp_task_op op,
     const int64_t blocks = hp_round_up(4 * hp_attend_scratch(hp_head_channels(g, l)), LINES),
                   bias = l->n_param ? hp_param_elements(g, l, 0, s->oc0, s->oc0 + s->oc).count : 0;
     if (op != HP_TASK_BWD) return blocks;
-    return blocks + hp_round_up(8 * bias, LINES) + hp_round_up(8 * hp_attend_sums(g, l, s), LINES);
+    return blocks + hp_round_up(8 * bias, LINES) + hp_round_up(8 * attend_sums(g, l, s), LINES);
 }
 
 int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {

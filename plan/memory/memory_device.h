@@ -70,9 +70,6 @@ enum {
     HP_ATTEND_GROUP = 16  /* blocks of keys, or of queries, whose sums are added up in float32 */
 };
 int64_t hp_attend_scratch(int head_channels);
-/* Float64 numbers of one head's gradients of queries, which sum over more keys than are added at once; 0:
- * fewer keys. */
-int64_t hp_attend_sums(const hp_graph *g, const hp_layer *l, const hp_shape *s);
 enum { HP_GRADIENT_ROWS = 512 }; /* pixels per block of a weight gradient's matrix product */
 enum { HP_CONVT_PIXELS = 256 };  /* input pixels per block of a transposed convolution's */
 enum {

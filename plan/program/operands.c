@@ -87,7 +87,8 @@ int32_t hp_operand_buffer(const hp_graph *g, const hp_role *r, const hp_task *t,
 
 /* --- how many --- */
 
-int hp_operands_wanted(const hp_graph *g, const hp_task *t) {
+/* Operands that the row asks for, without EXTRA ones. A layer's task must name a layer. */
+static int operands_wanted(const hp_graph *g, const hp_task *t) {
     int n = 0;
     for (const hp_operand_info *o = hp_task_operands[t->op]; o->kind != HP_OPERAND_NONE; o++)
         n += o->count == HP_OPERAND_EXTRA ? 0 : count_of(g, t, o);
@@ -98,7 +99,7 @@ bool hp_operand_count_fits(const hp_graph *g, const hp_task *t) {
     int most = 0;
     for (const hp_operand_info *o = hp_task_operands[t->op]; o->kind != HP_OPERAND_NONE; o++)
         most += count_of(g, t, o);
-    return t->n_operand >= hp_operands_wanted(g, t) && t->n_operand <= most;
+    return t->n_operand >= operands_wanted(g, t) && t->n_operand <= most;
 }
 
 /* --- all of them --- */

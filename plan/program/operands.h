@@ -54,8 +54,6 @@ const char *hp_operand_label(const hp_graph *g, const hp_task *t, int i, char *o
 /* The buffer of a task's k-th operand of that kind; -1: absent. */
 int32_t hp_operand_buffer(const hp_graph *g, const hp_role *r, const hp_task *t, hp_operand_kind kind, int k);
 
-/* Operands that the row asks for, without EXTRA ones. A layer's task must name a layer. */
-int hp_operands_wanted(const hp_graph *g, const hp_task *t);
 /* Are there as many as the row allows, EXTRA ones included? */
 bool hp_operand_count_fits(const hp_graph *g, const hp_task *t);
 

@@ -78,7 +78,8 @@ static int count_parts(const hp_program *p, const hp_slot *of) {
     return n;
 }
 
-const char *hp_role_label(const hp_program *p, int role, char *out, size_t n) {
+/* What a role does: "stage 1 part 2 of 4 + mirrored stage 0". `out` holds n bytes. */
+static const char *role_label(const hp_program *p, int role, char *out, size_t n) {
     const hp_role *r = &p->role[role];
     const hp_text t = {out, n};
     out[0] = 0;
@@ -162,7 +163,7 @@ void hp_program_dot(FILE *f, const hp_program *p, const hp_graph *g) {
     for (int s = 0; s < p->n_role; s++) {
         const hp_role *r = &p->role[s];
         fprintf(f, "  subgraph cluster_%d { label=\"rank %d: %s\";\n", s, s,
-                hp_role_label(p, s, label, sizeof label));
+                role_label(p, s, label, sizeof label));
         for (int t = 0; t < r->n_task; t++)
             fprintf(f, "    t%d_%d [label=\"%s\", fillcolor=%s];\n", s, t,
                     hp_task_label(p, g, r, t, label, sizeof label),

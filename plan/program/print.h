@@ -6,9 +6,6 @@
 
 #include <stdio.h>
 
-/* What a role does: "stage 1 part 2 of 4 + mirrored stage 0". `out` holds n bytes. */
-const char *hp_role_label(const hp_program *p, int role, char *out, size_t n);
-
 /* Short name of a task: "fwd layer1.0.conv1 m2", "send layer2 -> rank 1 m0". `out` holds n bytes. */
 const char *hp_task_label(const hp_program *p, const hp_graph *g, const hp_role *r, int task, char *out,
                           size_t n);

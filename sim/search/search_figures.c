@@ -17,7 +17,8 @@ enum {
  * (EEVDF: Zijlstra 2023). A process that yields beside a computing one gets its core every 4 ms. */
 static const double SLICE_S = 4e-3;
 
-hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
+/* The jitter of an evaluation: the user's, or the table's. */
+static hp_jitter_process jitter_of(const hp_eval_setup *o) {
     if (o->jitter_cv > 0) return (hp_jitter_process){.task = o->jitter_cv};
     const hp_row *row = hp_rows_find(o->table, HP_ROW_JITTER, o->machine->device.name, "");
     if (o->jitter_cv < 0 || !row || row->y[HP_JITTER_TAU] <= 0) return (hp_jitter_process){0};
@@ -40,7 +41,7 @@ hp_sim_options hp_figures_options(const hp_eval_setup *o, const hp_program *p) {
 
 hp_sim_options hp_figures_drawn(const hp_eval_setup *o, const hp_program *p, hp_draws draw) {
     hp_sim_options s = hp_figures_options(o, p);
-    s.jitter = hp_figures_jitter(o);
+    s.jitter = jitter_of(o);
     s.draws = draw;
     if (hp_jitters(&s.jitter) && hp_program_ranks(p) <= UNFOLDED_RANKS) s.fold = false;
     return s;
@@ -103,7 +104,7 @@ static hp_status draw_all(const hp_eval_setup *o, const hp_sim_costs *costs, con
 
 /* Number of draws; one without jitter. */
 static int draws_wanted(const hp_eval_setup *o, const hp_program *p, int64_t tasks) {
-    const hp_jitter_process jitter = hp_figures_jitter(o);
+    const hp_jitter_process jitter = jitter_of(o);
     const int64_t ranks = hp_program_ranks(p), all = ranks <= UNFOLDED_RANKS ? tasks * p->dp : tasks;
     if (!hp_jitters(&jitter)) return 1;
     const int64_t pairs = DRAWN_TASKS / (2 * (all > 0 ? all : 1));
@@ -144,7 +145,7 @@ static int nearest(const drawn *d, double step_s) {
 
 static void set_interval(const hp_eval_setup *o, const hp_program *p, double variance, double of_mean,
                          hp_evaluation *out) {
-    const hp_jitter_process jitter = hp_figures_jitter(o);
+    const hp_jitter_process jitter = jitter_of(o);
     const int ranks = hp_program_ranks(p), here = o->machine->devices_per_node;
     hp_candidate *c = &out->figures;
     const double model = hp_interval_model(o->table, o->machine, c->step_s, is_crowded(o, p)),

@@ -8,9 +8,6 @@
 
 #include "sim/search/evaluate.h"
 
-/* The jitter of an evaluation: the user's, or the table's. */
-hp_jitter_process hp_figures_jitter(const hp_eval_setup *o);
-
 /* Options to simulate a program without jitter. */
 hp_sim_options hp_figures_options(const hp_eval_setup *o, const hp_program *p);
 /* Options to simulate this draw; nothing is folded if there are few ranks. */

@@ -207,7 +207,8 @@ int hp_strategy_fewer(const hp_strategy *s, int n_devices, hp_strategy *out, int
 
 /* --- is it the same training? --- */
 
-int64_t hp_sample_groups(const hp_strategy *s) {
+/* Groups of samples that batch norms see, of a batch. */
+static int64_t sample_groups(const hp_strategy *s) {
     return (int64_t)hp_strategy_groups(s) * (on_all(s) ? 1 : hp_strategy_replicas(s));
 }
 
@@ -224,7 +225,7 @@ bool hp_trains_alike(const hp_strategy *from, const hp_strategy *to, bool bn, ch
         return unlike(why, "sync=local averages fewer replicas");
     if (bn && from->bn == HP_BN_LOCAL && hp_strategy_roles(from) != hp_strategy_roles(to))
         return unlike(why, "bn=local takes statistics over other parts of the image");
-    if (bn && (shares || hp_sample_groups(from) != hp_sample_groups(to)))
+    if (bn && (shares || sample_groups(from) != sample_groups(to)))
         return unlike(why, "batch norms take statistics over other groups of samples");
     for (int t = 0; t < HP_TRAFFICS; t++)
         if (from->compress[t] || to->compress[t]) return unlike(why, "codecs round other messages");

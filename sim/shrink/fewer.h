@@ -12,9 +12,6 @@
  * replicas of their own. Returns how many; none need be legal. */
 int hp_strategy_fewer(const hp_strategy *s, int n_devices, hp_strategy *out, int room);
 
-/* Groups of samples that batch norms see, of a batch. */
-int64_t hp_sample_groups(const hp_strategy *s);
-
 enum { HP_UNLIKE_TEXT = 160 };
 /* Do both strategies train alike, on the same batch, but for rounding? Else `why` says what differs. `bn`:
  * the network has batch norms. */

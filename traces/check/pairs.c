@@ -92,7 +92,10 @@ double hp_pair_slower(const hp_pair *pair) {
 
 /* --- the race --- */
 
-double hp_race_level(int n, int look) {
+/* Significance level of each pair at test number `look` (1, 2, ...) of a race of n plans. Over all tests,
+ * alpha / (look (look + 1)) sums up to alpha (alpha spending, Lan and DeMets 1983). Each of the n - 1 pairs
+ * that could drop the fastest gets an equal part. */
+static double race_level(int n, int look) {
     return HP_RACE_ALPHA / ((double)look * (look + 1)) / (n > 1 ? n - 1 : 1);
 }
 
@@ -124,7 +127,7 @@ int hp_race_drop(const hp_pairs *p, int look, bool *live) {
     for (int i = 0; best >= 0 && i < p->n; i++) {
         if (!live[i] || i == best) continue;
         const hp_pair pair = hp_pairs_of(p, live, best, i);
-        slower[i] = hp_pair_slower(&pair) < hp_race_level(p->n, look);
+        slower[i] = hp_pair_slower(&pair) < race_level(p->n, look);
     }
     for (int i = 0; i < p->n; i++)
         if (slower[i]) live[i] = false, n++;
@@ -138,7 +141,7 @@ bool hp_race_settled(const hp_pairs *p, int look, const bool *live) {
         if (!live[i] || i == best) continue;
         hp_pair pair = hp_pairs_of(p, live, best, i);
         pair.mean += log(1 + HP_RACE_EQUAL); /* slower than a plan that would be better by this much */
-        if (hp_pair_slower(&pair) >= hp_race_level(p->n, look)) return false;
+        if (hp_pair_slower(&pair) >= race_level(p->n, look)) return false;
     }
     return best >= 0;
 }

@@ -41,11 +41,6 @@ hp_pair hp_pairs_of(const hp_pairs *p, const bool *pool, int a, int b);
 /* One-sided p value: could b be as fast as a? 1 with fewer than two rounds. */
 double hp_pair_slower(const hp_pair *pair);
 
-/* Significance level of each pair at test number `look` (1, 2, ...) of a race of n plans. Over all tests,
- * alpha / (look (look + 1)) sums up to alpha (alpha spending, Lan and DeMets 1983). Each of the n - 1 pairs
- * that could drop the fastest gets an equal part. */
-double hp_race_level(int n, int look);
-
 /* The fastest of `live` by the rounds in which all of these ran; without such a round, by each plan's own
  * rounds. -1: none ran. */
 int hp_race_best(const hp_pairs *p, const bool *live);

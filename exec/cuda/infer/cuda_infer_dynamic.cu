@@ -34,7 +34,7 @@ typedef struct Quantised {
     int32_t zero;
 } Quantised;
 
-/* hp_dynamic_of */
+/* As dynamic_of in exec/device/infer/infer_dynamic.c. */
 static __device__ inline Quantised quantised(const hp_cuda_sample *s) {
     const float lo = -__uint_as_float(s->range[0]), hi = __uint_as_float(s->range[1]);
     float scale = __fdiv_rn(__fadd_rn(hi, -lo), 255.0f);

@@ -82,9 +82,6 @@ typedef struct hp_resize {
     int32_t h, w, full_h, full_w, out_h, out_w;
 } hp_resize;
 
-/* The window of the source that a window of the result depends on. */
-hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out);
-
 /* Source of pixels for resampling: provides at least `window`, valid until the next call. */
 typedef struct hp_pixel_source {
     hp_status (*get)(void *self, const hp_crop *window, hp_pixels *view, hp_error *err);

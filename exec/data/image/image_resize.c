@@ -35,7 +35,8 @@ static scale columns_of(const hp_resize *r) {
     return (scale){r->w, r->full_w, r->out_w};
 }
 
-hp_crop hp_resize_need(const hp_resize *r, const hp_crop *out) {
+/* The window of the source that a window of the result depends on. */
+static hp_crop window_needed(const hp_resize *r, const hp_crop *out) {
     const scale rows = rows_of(r), columns = columns_of(r);
     return (hp_crop){reach_of(&rows, out->y0).first, reach_of(&columns, out->x0).first,
                      reach_of(&rows, out->y1 - 1).last, reach_of(&columns, out->x1 - 1).last};
@@ -142,7 +143,7 @@ typedef struct work {
 static int32_t band_end(const work *w, const hp_crop *out, int32_t y) {
     int32_t end = y + 1;
     for (; end < out->y1; end++) {
-        const hp_crop more = {y, out->x0, end + 1, out->x1}, need = hp_resize_need(w->r, &more);
+        const hp_crop more = {y, out->x0, end + 1, out->x1}, need = window_needed(w->r, &more);
         if ((int64_t)hp_crop_rows(&need) * hp_crop_columns(&need) > BAND_PIXELS) break;
     }
     return end;
@@ -150,7 +151,7 @@ static int32_t band_end(const work *w, const hp_crop *out, int32_t y) {
 
 static hp_status resize_band(work *w, const hp_crop *out, const hp_crop *band, hp_image *image,
                              hp_error *err) {
-    const hp_crop need = hp_resize_need(w->r, band);
+    const hp_crop need = window_needed(w->r, band);
     const int32_t n = hp_crop_columns(band);
     hp_pixels view;
     HP_TRY(w->source->get(w->source->self, &need, &view, err));

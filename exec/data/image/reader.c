@@ -37,14 +37,14 @@ static bool ends_in(const char *name, const char *const *ends, size_t n) {
 }
 
 /* Suffixes of OpenSlide's formats that are not used by other image formats. */
-bool hp_is_slide_name(const char *name) {
+static bool is_slide_name(const char *name) {
     static const char *const ends[] = {".svs", ".ndpi", ".mrxs", ".vms", ".vmu", ".scn", ".bif", ".svslide"};
     return ends_in(name, ends, sizeof ends / sizeof *ends);
 }
 
 int hp_is_image_name(const char *name) {
     static const char *const ends[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff"};
-    return ends_in(name, ends, sizeof ends / sizeof *ends) || hp_is_slide_name(name);
+    return ends_in(name, ends, sizeof ends / sizeof *ends) || is_slide_name(name);
 }
 
 static hp_status find_by_bytes(const char *path, const hp_reader_kind **kind, hp_error *err) {
@@ -70,7 +70,7 @@ static hp_status find_kind(const char *path, const hp_reader_options *o, const h
     if (o->decoder) return HP_OK; /* the decoder finds the format itself */
     *kind = &hp_reader_png;
     if (o->mask) return HP_OK;
-    if (!o->slide && !hp_is_slide_name(path)) return find_by_bytes(path, kind, err);
+    if (!o->slide && !is_slide_name(path)) return find_by_bytes(path, kind, err);
     *kind = slides;
     if (slides) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL,

@@ -72,7 +72,4 @@ bool hp_reader_is_sequential(const hp_reader *r);
  * file has no levels. */
 int32_t hp_reader_level(const hp_reader *r, double shrink);
 
-/* Is this the name of a slide? */
-bool hp_is_slide_name(const char *name);
-
 #endif

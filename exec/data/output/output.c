@@ -51,7 +51,8 @@ static int64_t bytes_of(const hp_output_layout *l) {
     return l->header_bytes + l->dim[0] * l->dim[1] * l->dim[2] * l->dim[3] * l->elem_bytes;
 }
 
-hp_status hp_output_check(const hp_output_spec *s, hp_error *err) {
+/* Can this output be written under this name? Does not touch any file. Errors: HP_EUSAGE with the fix. */
+static hp_status check_spec(const hp_output_spec *s, hp_error *err) {
     HP_ASSERT(s->n > 0 && s->h > 0 && s->w > 0 && s->c > 0);
     const hp_output_kind *kind = hp_output_kind_of(s->path);
     int64_t elems = s->n;
@@ -107,7 +108,7 @@ static hp_status make_room(const hp_output *o, const hp_output_spec *s, hp_error
 }
 
 static hp_status open_part(const hp_output_spec *s, int flags, hp_output **out, hp_error *err) {
-    HP_TRY(hp_output_check(s, err));
+    HP_TRY(check_spec(s, err));
     hp_output *o = hp_zeroed(1, sizeof *o);
     o->layout = hp_output_layout_of(s);
     o->c = s->c;
@@ -139,7 +140,7 @@ static hp_status claim(const hp_output *o, hp_error *err) {
 
 hp_status hp_output_create(const hp_output_spec *s, hp_output **out, hp_error *err) {
     hp_output *o;
-    HP_TRY(hp_output_check(s, err));
+    HP_TRY(check_spec(s, err));
     HP_TRY(hp_new_file_check(s->path, err));
     HP_TRY(open_part(s, O_RDWR | O_CREAT, &o, err));
     hp_status status = claim(o, err);

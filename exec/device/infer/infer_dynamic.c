@@ -4,11 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-hp_dynamic hp_dynamic_of(float lo, float hi) {
+typedef struct dynamic {
+    float scale; /* NaN: no scale */
+    int32_t zero;
+} dynamic;
+
+/* Quantisation of a sample, from the least and the greatest of its numbers and 0. */
+static dynamic dynamic_of(float lo, float hi) {
     float scale = (hi - lo) / 255.0f;
-    if (!isfinite(scale)) return (hp_dynamic){NAN, 0};
+    if (!isfinite(scale)) return (dynamic){NAN, 0};
     if (!(scale > 0)) scale = 1;
-    return (hp_dynamic){scale, (int32_t)fminf(rintf(-lo / scale), 255)};
+    return (dynamic){scale, (int32_t)fminf(rintf(-lo / scale), 255)};
 }
 
 hp_dynamic_places hp_dynamic_places_of(const hp_panels *p, const hp_panels_places *at, const hp_bound *b,
@@ -27,7 +33,7 @@ int32_t hp_dynamic_sample(const hp_dynamic_places *d, const hp_bound *b, int64_t
     const unsigned char *x = (const unsigned char *)b->x[0] + n * d->elems * hp_dtype_bytes(b->stored.x[0]);
     float range[2];
     d->loops->range(x, d->elems, range);
-    const hp_dynamic q = hp_dynamic_of(range[0], range[1]);
+    const dynamic q = dynamic_of(range[0], range[1]);
     if (isnan(q.scale))
         memset(d->map, 0, (size_t)d->elems);
     else

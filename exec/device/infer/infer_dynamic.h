@@ -12,14 +12,6 @@
 #include "exec/device/infer/infer_loops.h"
 #include "plan/memory/panels.h"
 
-typedef struct hp_dynamic {
-    float scale; /* NaN: no scale */
-    int32_t zero;
-} hp_dynamic;
-
-/* Quantisation of a sample, from the least and the greatest of its numbers and 0. */
-hp_dynamic hp_dynamic_of(float lo, float hi);
-
 /* Layout of scratch: the current sample and its terms. */
 typedef struct hp_dynamic_places {
     const hp_infer_loops *loops;

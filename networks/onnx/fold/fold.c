@@ -7,7 +7,8 @@
 
 /* --- helpers --- */
 
-const onnx_const *onnx_constant(const onnx_call *c, int k) {
+/* Input k, or NULL. */
+static const onnx_const *constant_input(const onnx_call *c, int k) {
     const onnx_value *v = onnx_in(c, k);
     return v ? &v->c : NULL;
 }
@@ -100,18 +101,18 @@ static hp_status fold_pair(onnx_call *c, const onnx_const *left, const onnx_cons
 }
 
 static hp_status fold_two(onnx_call *c, onnx_const *out, const binary *f, int type) {
-    const onnx_const *left = onnx_constant(c, 0), *right = onnx_constant(c, 1);
+    const onnx_const *left = constant_input(c, 0), *right = constant_input(c, 1);
     if (!left || !right) return onnx_fail(c, "an input is missing");
     return fold_pair(c, left, right, f, type, out);
 }
 
 /* Left-associative over any number of inputs. */
 static hp_status fold_many(onnx_call *c, onnx_const *out, const binary *f) {
-    const onnx_const *first = onnx_constant(c, 0);
+    const onnx_const *first = constant_input(c, 0);
     if (!first) return onnx_fail(c, "an input is missing");
     *out = *first;
     for (int i = 1; i < c->n_in; i++) {
-        const onnx_const so_far = *out, *next = onnx_constant(c, i);
+        const onnx_const so_far = *out, *next = constant_input(c, i);
         if (!next) return onnx_fail(c, "an input is missing");
         HP_TRY(fold_pair(c, &so_far, next, f, 0, out));
     }
@@ -199,7 +200,7 @@ hp_status onnx_fold_mod(onnx_call *c, onnx_const *out) {
 /* --- one input --- */
 
 static hp_status fold_one(onnx_call *c, onnx_const *out, double (*real)(double), int64_t (*whole)(int64_t)) {
-    const onnx_const *x = onnx_constant(c, 0);
+    const onnx_const *x = constant_input(c, 0);
     void *data;
     if (!x) return onnx_fail(c, "its input is missing");
     if (onnx_type_of(x->type)->whole && !whole) return onnx_fail(c, "of whole numbers is not supported");
@@ -266,7 +267,7 @@ hp_status onnx_fold_ceil(onnx_call *c, onnx_const *out) {
 /* --- other --- */
 
 hp_status onnx_fold_where(onnx_call *c, onnx_const *out) {
-    broadcast b = {.n = 3, .in = {onnx_constant(c, 0), onnx_constant(c, 1), onnx_constant(c, 2)}};
+    broadcast b = {.n = 3, .in = {constant_input(c, 0), constant_input(c, 1), constant_input(c, 2)}};
     void *data;
     HP_TRY(broadcast_shape(c, &b, out));
     if (b.in[1]->type != b.in[2]->type) return onnx_fail(c, "chooses between different types");
@@ -280,7 +281,7 @@ hp_status onnx_fold_where(onnx_call *c, onnx_const *out) {
 }
 
 hp_status onnx_fold_cast(onnx_call *c, onnx_const *out) {
-    const onnx_const *x = onnx_constant(c, 0);
+    const onnx_const *x = constant_input(c, 0);
     int64_t to = 0;
     void *data;
     if (!x) return onnx_fail(c, "its input is missing");
@@ -327,7 +328,7 @@ static int64_t reduced_place(const onnx_const *x, const bool *reduced, int64_t i
 }
 
 static hp_status fold_over(onnx_call *c, onnx_const *out, const binary *f, int64_t start) {
-    const onnx_const *x = onnx_constant(c, 0);
+    const onnx_const *x = constant_input(c, 0);
     int64_t keep = 1;
     bool reduced[ONNX_MOST_DIMS] = {0}, nothing;
     void *data;

@@ -4,7 +4,6 @@
 
 #include "networks/onnx/onnx_inside.h"
 
-const onnx_const *onnx_constant(const onnx_call *c, int k); /* input k, or NULL */
 int onnx_result_type(int type);
 /* data[i] of to's type = from[k]. */
 void onnx_put(const onnx_const *to, void *data, int64_t i, const onnx_const *from, int64_t k);

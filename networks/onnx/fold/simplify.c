@@ -7,13 +7,14 @@
 
 /* --- matching layers --- */
 
-hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor) {
+/* The layer that computes the tensor. */
+static hp_layer *maker_of(const onnx_passes *p, int32_t tensor) {
     return &p->r->graph->layer[p->r->graph->tensor[tensor].producer];
 }
 
 /* The layer that makes the tensor, if it has one reader and the model does not quantise the tensor. */
 hp_layer *onnx_sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op) {
-    hp_layer *l = onnx_maker(p, tensor);
+    hp_layer *l = maker_of(p, tensor);
     return l->op == (int32_t)op && p->uses[tensor] == 1 && !p->r->note[tensor].has_qparam ? l : NULL;
 }
 
@@ -150,7 +151,7 @@ static bool fold_into_host(onnx_passes *p, hp_layer *l) {
     static const bool hosts[HP_LAYER_OPS] = {[HP_CONV] = true, [HP_CONVT] = true, [HP_LINEAR] = true,
                                              [HP_BN] = true,   [HP_SCALE] = true, [HP_GROUPNORM] = true};
     if (l->op != HP_SCALE || hp_layer_has_act(l)) return false;
-    hp_layer *host = onnx_maker(p, l->in[0]);
+    hp_layer *host = maker_of(p, l->in[0]);
     if (!hosts[host->op] || onnx_is_tied(p, host) || !onnx_sole_maker(p, l->in[0], (hp_layer_op)host->op) ||
         hp_layer_has_act(host))
         return false;

@@ -13,8 +13,6 @@ typedef struct onnx_passes {
     int32_t n_owned;
 } onnx_passes;
 
-/* The layer that computes the tensor. */
-hp_layer *onnx_maker(const onnx_passes *p, int32_t tensor);
 /* The maker, if it has this operator, its output has a single reader and the model does not quantise it. */
 hp_layer *onnx_sole_maker(const onnx_passes *p, int32_t tensor, hp_layer_op op);
 /* Are all elements of the layer's parameter `i` (nearly) this number? */
