@@ -1,6 +1,6 @@
 /* bench_balance.c - quality and speed of methods that balance a pipeline over unequal devices: all methods on
  * the same chains, compared with the exact answer. */
-#include "cli/bench/bench_balance.h"
+#include "cli/bench/bench_commands.h"
 
 #include "cli/bench/balance_cases.h"
 #include "cli/bench/bench_list.h"

@@ -1,6 +1,6 @@
 /* cmd_bench_comm.c - times collectives and messages between this machine's ranks, every operation with every
  * back end, and checks the results. */
-#include "cli/bench/cmd_bench_comm.h"
+#include "cli/bench/bench_commands.h"
 
 #include "cli/bench/comm_predict.h"
 #include "cli/bench/comm_series.h"

@@ -1,7 +1,6 @@
 /* cmd_bench.c - how fast networks serve, by precision: MLPerf's single-stream, multi-stream and offline
  * scenarios. Every series takes its turn in every round, so that what disturbs the machine disturbs all. */
-#include "cli/bench/bench_balance.h"
-#include "cli/bench/cmd_bench_comm.h"
+#include "cli/bench/bench_commands.h"
 #include "cli/replay/cli_replay.h"
 #include "cli/show/bench_show.h"
 #include "cli/show/frame.h"
