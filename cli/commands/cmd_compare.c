@@ -1,7 +1,6 @@
 /* cmd_compare.c - predicted beside measured: of one run, of a plan and a run, or two runs. */
 #include "cli/history/history_speed.h"
-#include "cli/show/bits_show.h"
-#include "cli/show/comm_show.h"
+#include "cli/show/compare_show.h"
 #include "cli/show/frame.h"
 #include "cli/show/show_places.h"
 #include "base/units.h"
