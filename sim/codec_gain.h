@@ -10,7 +10,7 @@ typedef struct hp_codec_gain {
     hp_codec codec; /* 0: nothing is encoded */
     int64_t messages;
     double plain_bytes,
-        coded_bytes; /* moved between ranks; for a sum, the necessary amount (plan/collectives/volume.c) */
+        coded_bytes; /* moved between ranks; for a sum, the necessary amount (plan/collectives/collective.c) */
     double codec_s;  /* seconds of all encode and decode tasks */
 } hp_codec_gain;
 

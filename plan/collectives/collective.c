@@ -1,4 +1,5 @@
-/* collective.c - the tables of collectives and algorithms, and the default choice without measurements. */
+/* collective.c - the tables of collectives and algorithms, the bytes that a collective must move, and the
+ * default choice without measurements. */
 #include "plan/collectives/collective.h"
 
 #include <string.h>
@@ -29,6 +30,15 @@ const hp_algorithm_ops *const hp_algorithms[HP_ALGORITHMS] = {
 double hp_collective_bus_factor(hp_collective c, int32_t n) {
     const int32_t passes = hp_collective_infos[c].passes;
     return passes ? passes * (double)(n - 1) / n : 1;
+}
+
+/* Each block with a fixed place moves once. Sending all the data to all members, or summing it at one, moves
+ * n - 1 times the data in total. An all-reduce does both. */
+double hp_collective_volume(hp_collective c, int32_t n) {
+    const double others = n > 1 ? (double)(n - 1) / n : 0;
+    if (c == HP_COLLECTIVE_BARRIER) return 0;
+    if (c == HP_COLLECTIVE_ALLREDUCE) return 2 * others;
+    return hp_collective_rooted(c) && hp_collective_parts(c) ? others / n : others;
 }
 
 int hp_collective_find(const char *name) {
