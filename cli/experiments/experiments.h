@@ -73,8 +73,6 @@ hp_status experiment_read(hp_arena *arena, const char *folder, const char *const
 hp_status experiment_parse(hp_arena *arena, char *text, experiment_file *f, hp_error *err);
 /* Parses one row from a line. Errors: HP_EDATA. */
 hp_status experiment_parse_row(hp_arena *arena, char *line, int number, experiment_file *f, hp_error *err);
-/* Parses options as on a command line. Errors: HP_EUSAGE. */
-hp_status experiment_parse_options(hp_arena *arena, const char *text, experiment_row *row, hp_error *err);
 /* Strips blanks at both ends; `text` is modified. */
 char *experiment_trim(char *text);
 
