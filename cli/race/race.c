@@ -1,6 +1,5 @@
 /* race.c - runs rounds until one candidate is left, the remaining ones are equal, or time is over. */
 #include "cli/race/race.h"
-#include "cli/race/race_store.h"
 
 #include "base/clock.h"
 #include "base/rng.h"

@@ -55,6 +55,11 @@ typedef struct race {
  * candidates with the devices and batch of `first`, the plan's own. */
 void race_pick(const hp_candidate *c, int n_candidate, int first, int top, int *pick, int *n);
 
+/* Reads the plan, chooses who runs, and writes a plan for each into the directory *w. Errors: race_run's. */
+hp_status race_open(hp_arena *arena, const race_options *o, race *r, workspace *w, hp_error *err);
+/* Reranks the candidates and writes the winner's plan, and the runs if they are kept. */
+hp_status race_store(hp_arena *arena, const race_options *o, race *r, hp_error *err);
+
 /* Runs one round of one candidate: about `target_s` of steps, or `o->steps`, after an uncounted one. Sets
  * *step_s, and out and why if only this candidate cannot run. Errors: those of cli_launch_run that would
  * affect all candidates. */

@@ -1,5 +1,5 @@
 /* race_store.c - reads plan.db before a race and writes it afterwards. */
-#include "cli/race/race_store.h"
+#include "cli/race/race.h"
 
 #include "cli/commands/run_here.h"
 #include "base/units.h"
