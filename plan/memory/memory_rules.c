@@ -1,4 +1,4 @@
-/* of.c - the memory needs of each device beyond the tensors. */
+/* memory_rules.c - the memory needs of each device beyond the tensors. */
 #include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 
