@@ -1,5 +1,5 @@
 /* bits_show.c - the first bit in which two runs differ, in words or as JSON. */
-#include "cli/show/bits_show.h"
+#include "cli/show/compare_show.h"
 
 #include "cli/cli.h"
 #include "plan/store/store.h"

@@ -1,5 +1,5 @@
 /* comm_show.c - compare --comm: one line per operation, size, group, back end and algorithm. */
-#include "cli/show/comm_show.h"
+#include "cli/show/compare_show.h"
 
 #include "cli/show/frame.h"
 #include "base/units.h"
