@@ -7,7 +7,7 @@
 #include "machines/machine.h"
 #include "plan/program/work.h"
 #include "plan/tiles/tile.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "plan/program/print.h"
 #include "plan/strategy/axes/axis_compress.h"
 #include "plan/program/traffic.h"
-#include "sim/codec_gain.h"
+#include "sim/costs/codec_gain.h"
 #include "sim/search/conditions.h"
 
 #include <string.h>

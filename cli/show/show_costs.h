@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "costmodels/table.h"
-#include "sim/exposure.h"
+#include "sim/results/exposure.h"
 
 enum { COSTS_TEXT = 320 };
 /* "local.cost of 2026-11-22 (AMD EPYC 7763 64-Core Processor)", without control characters. */

@@ -5,7 +5,7 @@
 #include "networks/graph/optimizer.h"
 #include "plan/strategy/sched_kind.h"
 #include "plan/strategy/schedule.h"
-#include "sim/bounds.h"
+#include "sim/engine/bounds.h"
 
 #include <math.h>
 #include <string.h>
@@ -358,7 +358,7 @@ static double sharing(const view *v) {
     return fmax(1, v->s->clients * p->busy / (p->forward + p->backward));
 }
 
-/* Clients of a device cannot keep it busier than it is (sim/resources.c): their work one after another. */
+/* Clients of a device cannot keep it busier than it is (sim/engine/resources.c): their work one after another. */
 static double device_s(const view *v) {
     double most = 0;
     if (v->s->clients == 1 || v->o->machine->share_cpu || v->s->gems > 1) return 0;

@@ -4,7 +4,7 @@
 #define HP_EVALUATE_H
 
 #include "plan/store/store.h"
-#include "sim/interval.h"
+#include "sim/results/interval.h"
 #include "sim/memory/sim_memory_fit.h"
 #include "sim/search/estimate.h"
 #include "plan/lower/lower.h"

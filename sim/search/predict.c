@@ -4,7 +4,7 @@
 
 #include "sim/search/conditions.h"
 #include "sim/search/fix.h"
-#include "sim/timeline.h"
+#include "sim/results/timeline.h"
 #include "traces/trace.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "sim/search/search_figures.h"
 
 #include "costmodels/cost_rows.h"
-#include "sim/bound_by.h"
+#include "sim/results/bound_by.h"
 
 #include <math.h>
 

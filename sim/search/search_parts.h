@@ -5,7 +5,7 @@
 
 #include "plan/lower/lower_choice.h"
 #include "plan/strategy/layout.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 /* Entry u sums over units 0 .. u-1 (n_unit + 1 entries), for one micro-batch, on the part that owns the last
  * rows, columns, samples and channels: no part owns more. Counts only what it owns. */

@@ -2,7 +2,7 @@
  * of all ranks and micro-batches. Best of five, processor time. usage: bench_candidate MACHINE NET IMAGE
  * STRATEGY... */
 #include "plan/lower/lower.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 #include <limits.h>
 #include <malloc.h>

@@ -4,7 +4,7 @@
 #include "plan/check/check.h"
 #include "plan/store/blob.h"
 #include "plan/store/store.h"
-#include "sim/interp.h"
+#include "sim/engine/interp.h"
 
 #include <stdint.h>
 #include <stdlib.h>

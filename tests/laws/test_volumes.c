@@ -17,7 +17,7 @@
  * 7; n-1 times the data for a scatter or gather among n, Patarasu and Yuan 2009): see `shared`. */
 #include "plan/program/traffic.h"
 #include "plan/strategy/sequence.h"
-#include "sim/bounds.h"
+#include "sim/engine/bounds.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/token_stack.h"

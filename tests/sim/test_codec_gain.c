@@ -1,6 +1,6 @@
 /* test_codec_gain.c - where compression pays: two replicas with only gradient traffic, compared with the
  * closed form. */
-#include "sim/codec_gain.h"
+#include "sim/costs/codec_gain.h"
 
 #include "plan/lower/lower.h"
 #include "networks/nets/nets.h"

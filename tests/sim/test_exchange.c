@@ -2,7 +2,7 @@
  * has a communicator for them, in half the time of an all-reduce of all parts; within a node and across
  * nodes. */
 #include "costmodels/framework/framework.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_interval.c - intervals contain what their parts imply; ties are differences that uncancelled errors
  * explain. */
-#include "sim/interval.h"
+#include "sim/results/interval.h"
 #include "costmodels/error_fit.h"
 #include "costmodels/cost_rows.h"
 #include "base/rng.h"

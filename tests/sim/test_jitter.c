@@ -1,5 +1,5 @@
 /* test_jitter.c - with jitter, a folded class takes the expected time of its last member. */
-#include "sim/jitter.h"
+#include "sim/engine/jitter.h"
 #include "costmodels/jitter_fit.h"
 #include "tests/support/sim/random_world.h"
 #include "tests/support/plan/law_cases.h"

@@ -1,7 +1,7 @@
 /* test_share.c - max-min fair sharing, compared with textbook answers and its definition; activities over
  * time; the order of events. */
 #include "base/rng.h"
-#include "sim/fluid.h"
+#include "sim/engine/fluid.h"
 
 #include <math.h>
 #include <setjmp.h>

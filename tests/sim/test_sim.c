@@ -1,7 +1,7 @@
 /* test_sim.c - the simulator compared with closed forms from the schedules' papers, lower bounds and
  * itself. */
-#include "sim/bounds.h"
-#include "sim/timeline.h"
+#include "sim/engine/bounds.h"
+#include "sim/results/timeline.h"
 #include "tests/support/sim/critical_path.h"
 #include "tests/support/plan/built/blocking.h"
 #include "tests/support/sim/random_world.h"

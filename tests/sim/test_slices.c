@@ -1,7 +1,7 @@
 /* test_slices.c - more ranks than cores: no core is idle while one of its ranks has work. A waiting rank
  * resumes after a slice if another computes on its core, or once none does. Also: how all-reduces advance
  * between the tasks of their members. */
-#include "sim/slices.h"
+#include "sim/engine/slices.h"
 #include "tests/support/plan/law_cases.h"
 
 #include "networks/nets/nets.h"

@@ -6,7 +6,7 @@
 #include "networks/graph/deploy.h"
 #include "networks/graph/precision.h"
 #include "networks/nets/nets.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 #include "sim/search/evaluate.h"
 #include "tests/support/sim/search_world.h"
 

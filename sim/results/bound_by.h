@@ -1,0 +1,14 @@
+/* bound_by.h - what limits a step: its largest share that is not useful computing. */
+#ifndef HP_BOUND_BY_H
+#define HP_BOUND_BY_H
+
+#include "sim/engine/interp.h"
+
+/* Returns "compute" unless some waiting or extra work takes at least a quarter of the useful computing time:
+ * "halo", "strips" (copied rows), "channels", "exchanges between branches", "batch-norm statistics", "stage
+ * transfers", "gradient all-reduce", "pipeline bubble", "imbalance", "compression" (codecs), "memory" (layers
+ * recomputed to save it). The note, of n bytes, states the limit with its share, and the next one. busiest:
+ * the rank of a replica that computes most. */
+const char *hp_bound_by(const hp_strategy *s, const hp_sim_result *r, int busiest, char *note, size_t n);
+
+#endif
