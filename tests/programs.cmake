@@ -70,7 +70,7 @@ set(test_links
 
 # Tests that need speed, or compare bits that the optimiser may change: the short tier runs them in the optimised build, all others
 # under the sanitizers. They are labelled `speed`.
-set(speed_tests "^(laws|standin|exec/cuda|sim/search|plan/collectives|traces/check)/|^sim/(sim|jitter|shrink/shrink)$|^exec/device/(infer/conv|split|sums)$|^plan/(check/faults|lower/lowering)$|^costmodels/drift$|^plots/plots$")
+set(speed_tests "^(laws|standin|exec/cuda|sim/search|plan/collectives|traces/check)/|^sim/(engine/(sim|jitter)|shrink/shrink)$|^exec/device/(infer/conv|split|sums)$|^plan/(check/faults|lower/lowering)$|^costmodels/drift$|^plots/plots$")
 # Those that take more than three seconds there are not `quick`.
 set(slow_tests "^(laws|standin)/|^exec/cuda/dnn/(plans|kept)$|^exec/comm/|^exec/data/(image/decoder|weights/weights)$|^sim/search/(search|fix)$|^costmodels/drift$|^plots/plots$")
 
