@@ -49,9 +49,11 @@ typedef enum hp_source {
 } hp_source;
 extern const char *const hp_source_names[];
 
+#define HP_INTERVAL_Z 1.6448536269514722 /* 0.95 quantile of the standard normal distribution */
+
 typedef struct hp_cost {
     double seconds;
-    double low, high; /* interval given by the row's residual */
+    double low, high; /* 90 % interval given by the row's residual */
     hp_source source;
 } hp_cost;
 

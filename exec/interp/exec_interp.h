@@ -1,4 +1,4 @@
-/* exec_interp.h - the program on real devices: the rules of sim/engine/interp.h, in real time.
+/* exec_interp.h - the program on real devices: the rules of sim/engine/sim.h, in real time.
  *
  * The compute queue runs in order on the device. Messages and collectives start, in their queues' order, as
  * soon as their dependencies are done; they make progress only between compute tasks and while the compute

@@ -1,6 +1,7 @@
 /* traffic.c - kinds of messages and collectives, and the bytes of each. */
 #include "plan/program/traffic.h"
 
+#include <math.h>
 #include <string.h>
 
 hp_traffic hp_task_traffic(const hp_role *r, const hp_task *t) {
@@ -32,4 +33,12 @@ void hp_program_sends(const hp_program *p, hp_sent *sent) {
         sent[k].bytes *= p->dp;
         sent[k].number *= p->dp;
     }
+}
+
+int64_t hp_program_sent_bytes(const hp_program *p) {
+    hp_sent sent[HP_TRAFFICS];
+    double bytes = 0;
+    hp_program_sends(p, sent);
+    for (int k = 0; k < HP_TRAFFICS; k++) bytes += sent[k].bytes;
+    return (int64_t)llround(bytes);
 }

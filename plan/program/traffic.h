@@ -21,5 +21,7 @@ void hp_role_sends(const hp_program *p, const hp_role *r, hp_sent *sent);
 
 /* What all ranks send in a step; cost: linear in tasks. */
 void hp_program_sends(const hp_program *p, hp_sent *sent);
+/* The bytes of all kinds together. */
+int64_t hp_program_sent_bytes(const hp_program *p);
 
 #endif

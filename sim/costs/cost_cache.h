@@ -3,7 +3,7 @@
 #define HP_COST_CACHE_H
 
 #include "plan/program/work.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 /* Cached costs for one network, device and precision. Tasks are looked up once per operation, layer and sizes
  * of the operands' boxes; messages and collectives once per route and size. */

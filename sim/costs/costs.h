@@ -3,7 +3,7 @@
 #define HP_COSTS_H
 
 #include "sim/costs/cost_cache.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 /* --- exchange.c: messages that together form a collective. Within a stage, every part sends every other one
  * its part of a tensor (gathered tokens or scattered summands: tp=). hplan sends these as messages;

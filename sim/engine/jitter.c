@@ -8,7 +8,6 @@
 
 #include "costmodels/jitter_fit.h"
 #include "base/rng.h"
-#include "sim/engine/state.h"
 
 #include <math.h>
 

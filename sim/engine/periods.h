@@ -6,10 +6,7 @@
 #ifndef HP_PERIODS_H
 #define HP_PERIODS_H
 
-#include <stdint.h>
-
-typedef struct sim sim;
-typedef struct sim_periods sim_periods;
+#include "sim/engine/state.h"
 
 /* Returns NULL if it does not pay, if times differ between tasks (jitter), or if spans are wanted. */
 sim_periods *sim_periods_new(sim *s);

@@ -1,12 +1,11 @@
-/* state.h - the simulator's state while it runs, shared by interp.c (the steps of a rank), transfer.c
- * (messages and collectives), resources.c, account.c and sim_stall.c. */
+/* state.h - the simulator's state while it runs, and what its parts do with it: each file's functions under its
+ * name, from the steps of a rank (interp.c) down. */
 #ifndef HP_STATE_H
 #define HP_STATE_H
 
 #include "sim/engine/classes.h"
 #include "sim/engine/fluid.h"
-#include "sim/engine/interp.h"
-#include "sim/engine/periods.h"
+#include "sim/engine/sim.h"
 #include "plan/lower/lower_placement.h"
 #include "plan/program/ready.h"
 
@@ -48,6 +47,7 @@ typedef struct channel {
 
 typedef struct sim_steps sim_steps;
 typedef struct sim_slices sim_slices;
+typedef struct sim_periods sim_periods;
 
 /* Members of a communicator that belong to one class: they call from the same queue. */
 typedef struct caller {
@@ -111,7 +111,7 @@ typedef struct rank_state {
     double *late;           /* per task, with jitter: additional time of the class's last rank; NULL: none */
 } rank_state;
 
-struct sim {
+typedef struct sim {
     hp_arena *arena;
     const hp_program *program;
     const hp_graph *graph;
@@ -135,7 +135,7 @@ struct sim {
     bool shared_devices;   /* a device runs more than one rank */
     sim_slices *slices;    /* NULL: no more ranks than cores, or they share them evenly */
     sim_periods *periods;  /* NULL: every micro-batch is simulated */
-};
+} sim;
 
 enum owner_kind { OWNER_CORE, OWNER_MESSAGE, OWNER_COLLECTIVE, OWNER_STEP };
 static inline int64_t owner_make(enum owner_kind kind, int32_t a, int32_t b) {
@@ -153,7 +153,7 @@ static inline int32_t sim_resource(const sim *s, sim_resource_kind kind, int32_t
 /* Kind of place to which such resources belong. */
 hp_place_kind sim_place_of(sim_resource_kind kind);
 
-/* interp.c: the steps of a rank */
+/* wake.c: what a rank learns */
 void sim_push(sim *s, id_list *l, int32_t id);
 /* Queues a part of a transfer as work for the rank's core. */
 void sim_push_part(sim *s, int rank, int task);
@@ -162,10 +162,15 @@ void sim_wake(sim *s, int rank);
 /* The task is done: its dependents may start. */
 void sim_complete(sim *s, int rank, int task);
 
-/* routes.c: routes and costs of messages and collectives */
-void sim_routes_init(sim *s);
+/* routes.c: routes and costs of messages */
+void sim_channels_init(sim *s);
+/* Does MPI carry it between GPUs? Then messages that leave the node, and all-reduces, go through host memory. */
+bool sim_by_host(const sim *s, const hp_queue *q);
 /* A message's resource uses between two ranks; returns the number of uses. */
 int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[SIM_WAY]);
+
+/* communicators.c: after the channels */
+void sim_communicators_init(sim *s);
 
 /* transfer.c: messages and collectives */
 void sim_start_transfer(sim *s, int rank, int task);
@@ -200,7 +205,7 @@ void sim_slices_look(sim *s, int rank, int32_t look); /* an owner's event */
 /* The rank computes from now on, or waits and leaves the core to others. */
 void sim_slices_use(sim *s, int rank, bool computes);
 
-/* jitter.c */
+/* delay.c: with jitter */
 void sim_delay_last(sim *s, int rank);
 
 /* account.c */
@@ -210,6 +215,8 @@ void sim_account_idle(sim *s, int rank);
 /* Device machines: `change` transfers of the task's kind begin or end. */
 void sim_account_transfer(sim *s, int rank, int task, int change);
 void sim_account_compute(rank_state *r, const hp_task *t, int64_t ns);
+
+/* result.c */
 void sim_write_result(sim *s, hp_sim_result *out);
 
 /* sim_stall.c: E-DEADLOCK, naming the ranks that stopped */

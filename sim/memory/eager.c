@@ -3,7 +3,7 @@
 
 #include "networks/graph/optimizer.h"
 #include "plan/program/operands.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 #include "sim/memory/eager_store.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef HP_BOUND_BY_H
 #define HP_BOUND_BY_H
 
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 /* Returns "compute" unless some waiting or extra work takes at least a quarter of the useful computing time:
  * "halo", "strips" (copied rows), "channels", "exchanges between branches", "batch-norm statistics", "stage

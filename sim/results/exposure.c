@@ -1,8 +1,6 @@
 /* exposure.c - sums over the tasks of one role. */
 #include "sim/results/exposure.h"
 
-#include "sim/results/interval.h"
-
 #include <math.h>
 
 static int kind_of(const hp_program *p, const hp_graph *g, const hp_role *r, int task) {

@@ -7,8 +7,6 @@
 
 #include "sim/results/exposure.h"
 
-#define HP_INTERVAL_Z 1.6448536269514722 /* 0.95 quantile of the standard normal distribution */
-
 /* Number of steps of a run whose figure is their median: `hplan run`'s default. */
 enum { HP_INTERVAL_STEPS = 10 };
 

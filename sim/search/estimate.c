@@ -5,7 +5,6 @@
 #include "networks/graph/optimizer.h"
 #include "plan/strategy/sched_kind.h"
 #include "plan/strategy/schedule.h"
-#include "sim/engine/bounds.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "plan/check/check.h"
 #include "plan/store/blob.h"
 #include "plan/store/store.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 #include <stdint.h>
 #include <stdlib.h>

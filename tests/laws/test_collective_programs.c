@@ -4,7 +4,7 @@
  *
  * HPLAN_LAW_CASES=N: N programs. */
 #include "plan/check/check.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 #include "tests/support/exec/collective_case.h"
 #include "tests/support/exec/comm_law.h"
 #include "tests/support/exec/thread_comm.h"

@@ -3,7 +3,7 @@
  * streams, with threads: tests/laws/test_late.c.) */
 #include "plan/program/lanes.h"
 #include "plan/check/check_inside.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 #include "tests/support/plan/damage.h"
 #include "tests/support/plan/integer_ranks.h"
 #include "tests/support/plan/odd_net.h"

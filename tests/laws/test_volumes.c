@@ -17,7 +17,6 @@
  * 7; n-1 times the data for a scatter or gather among n, Patarasu and Yuan 2009): see `shared`. */
 #include "plan/program/traffic.h"
 #include "plan/strategy/sequence.h"
-#include "sim/engine/bounds.h"
 #include "tests/support/plan/law_cases.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/token_stack.h"
@@ -157,7 +156,7 @@ static void check_kinds(const draw *c, uint64_t seed, const hp_program *p, const
                 c->net.inner, c->net.heads, c->net.tokens, c->net.causal ? ", causal" : "",
                 hp_traffic_names[k], sent[k].bytes, (long long)want[k]);
     }
-    assert_int_equal(hp_sim_comm_bytes(p), all);
+    assert_int_equal(hp_program_sent_bytes(p), all);
 }
 
 /* Within a stage, all ranks send equally much, except in causal rings, where earlier tokens' keys go to more

@@ -1,7 +1,7 @@
 /* test_network.c - concurrent messages share NICs, and links between leaf switches. Times are those of the
  * narrowest shared place, because max-min shares of equal messages are equal there. */
 #include "machines/network.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * zero-bubble's makespan, the bytes of a halo round, several ranks per device, single-replica groups, work
  * under tiling. */
 #include "plan/program/work.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 #include "tests/support/sim/random_world.h"
 #include "plan/lower/lower.h"
 

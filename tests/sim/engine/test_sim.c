@@ -1,6 +1,6 @@
 /* test_sim.c - the simulator compared with closed forms from the schedules' papers, lower bounds and
  * itself. */
-#include "sim/engine/bounds.h"
+#include "plan/program/traffic.h"
 #include "sim/results/timeline.h"
 #include "tests/support/sim/critical_path.h"
 #include "tests/support/plan/built/blocking.h"
@@ -264,7 +264,7 @@ static void data_parallel_volume_is_the_formula(void **state) {
         s.dp = dp;
         const hp_program *p = lower_training(arena, g, &s, dp, false);
         const double gradients = 4.0 * (double)p->role[0].trained_elems, metric = 8.0 * HP_METRICS;
-        assert_true(fabs((double)hp_sim_comm_bytes(p) - 2.0 * (dp - 1) * (gradients + metric)) <= 1);
+        assert_true(fabs((double)hp_program_sent_bytes(p) - 2.0 * (dp - 1) * (gradients + metric)) <= 1);
     }
     hp_arena_free(arena);
 }

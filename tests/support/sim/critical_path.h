@@ -2,7 +2,7 @@
 #ifndef HP_TESTS_CRITICAL_PATH_H
 #define HP_TESTS_CRITICAL_PATH_H
 
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 /* Longest path through dependencies, queues and matched messages when every resource is free: no run is
  * shorter. INT64_MAX when the program cannot end. Cost: linear in tasks and dependencies. */

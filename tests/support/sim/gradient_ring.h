@@ -4,7 +4,7 @@
 #ifndef HP_TESTS_GRADIENT_RING_H
 #define HP_TESTS_GRADIENT_RING_H
 
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 
 typedef struct gradient_ring {
     int ranks, buckets;

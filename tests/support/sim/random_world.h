@@ -3,7 +3,7 @@
 #define HP_TESTS_RANDOM_WORLD_H
 
 #include "plan/lower/lower.h"
-#include "sim/engine/interp.h"
+#include "sim/engine/sim.h"
 #include "tests/support/plan/random_net.h"
 
 /* `nodes` nodes of `per_node` devices; cpu: communication uses the cores. */

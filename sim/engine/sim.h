@@ -1,7 +1,7 @@
-/* interp.h - the program on a virtual clock: integer nanoseconds, a total order of events; equal input gives
+/* sim.h - the program on a virtual clock: integer nanoseconds, a total order of events; equal input gives
  * an equal trace. */
-#ifndef HP_INTERP_H
-#define HP_INTERP_H
+#ifndef HP_SIM_H
+#define HP_SIM_H
 
 #include "costmodels/table.h"
 #include "plan/program/program.h"
@@ -89,8 +89,5 @@ hp_status hp_sim_run(hp_arena *arena, const hp_program *p, const hp_graph *g, co
 
 /* What kind of waiting a communication task causes. */
 hp_sim_wait hp_sim_wait_of(const hp_program *p, const hp_role *r, int task);
-
-/* sim/engine/bounds.h has the longest path through dependencies and queues on free resources, a bound for any
- * schedule. */
 
 #endif
