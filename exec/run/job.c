@@ -223,8 +223,18 @@ static hp_status open_passes(hp_job *j, hp_error *err) {
 
 /* Makes the tuned kernels the same on all ranks before the first step. If a rank cannot import a choice the
  * others do not know, so ranks agree on the status after each pass. */
-static hp_status share_tuning(const hp_job *j, const hp_job_pass *pass, hp_error *err) {
-    return hp_tuning_share(j->comm, j->device.ops->tuning, pass->device, err);
+static hp_status share_tuning(hp_job *j, hp_error *err) {
+    return hp_tuning_share(j->comm, j->device.ops->tuning, j->train.device, err);
+}
+
+static hp_status share_eval_tuning(hp_job *j, hp_error *err) {
+    return j->eval.device ? hp_tuning_share(j->comm, j->device.ops->tuning, j->eval.device, err) : HP_OK;
+}
+
+/* Before memory is touched, which puts it near the core that does; a GPU has its own. */
+static hp_status bind_cores(hp_job *j, hp_error *err) {
+    const bool bind = j->options->machine.bind && j->device.ops->memory->host;
+    return hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->cores.bound, err);
 }
 
 /* As --quota says; after the cores were counted, which a quota makes fewer. */
@@ -248,7 +258,7 @@ static void open_sampler(hp_job *j) {
     j->timing.sampler = hp_sampler_open(&c);
 }
 
-static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n, hp_error *err) {
+static hp_status leave_out(hp_job *j, const hp_job_pass *pass, int64_t *n, hp_error *err) {
     const hp_broken_options o = {.comm = j->comm,
                                  .percent = j->options->data.broken_percent,
                                  .stop = j->signals.stop,
@@ -257,42 +267,85 @@ static hp_status leave_out_broken(hp_job *j, const hp_job_pass *pass, int64_t *n
     return hp_broken_leave_out(&o, pass->loader, n, &j->speaker, err);
 }
 
-hp_status hp_job_agree(hp_job *j, hp_status mine, hp_error *err) {
-    return hp_comm_agree(j->comm, mine, &j->speaker, err);
+static hp_status leave_out_broken(hp_job *j, hp_error *err) {
+    HP_TRY(leave_out(j, &j->train, &j->left_out[0], err));
+    return leave_out(j, &j->eval, &j->left_out[1], err);
 }
 
-hp_status hp_job_open(hp_job *j, hp_error *err) {
-    j->speaker = true;
-    j->timing.start_s = hp_now_s();
-    j->memory = hp_arena_new();
-    HP_TRY(hp_job_agree(j, read_plan(j, err), err));
-    HP_TRY(hp_job_agree(j, check_same_plan(j, err), err));
-    HP_TRY(hp_job_agree(j, open_watch(j, err), err));
-    /* before memory is touched, which puts it near the core that does; a GPU has its own */
-    const bool bind = j->options->machine.bind && j->device.ops->memory->host;
-    HP_TRY(hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->cores.bound, err));
-    HP_TRY(hp_job_agree(j, slow_down(j, err), err));
-    HP_TRY(hp_job_agree(j, open_memory(j, err), err));
-    HP_TRY(hp_job_agree(j, check_room(j, err), err));
-    HP_TRY(hp_job_agree(j, prepare_memory(j, err), err));
-    HP_TRY(hp_job_agree(j, open_messages(j, err), err));
-    if (j->deployed.constants) HP_TRY(hp_qparams_broadcast(j->deployed.constants, j->comm, err));
-    HP_TRY(hp_job_agree(j, open_passes(j, err), err));
-    HP_TRY(leave_out_broken(j, &j->train, &j->left_out[0], err));
-    HP_TRY(leave_out_broken(j, &j->eval, &j->left_out[1], err));
-    HP_TRY(hp_job_agree(j, share_tuning(j, &j->train, err), err));
-    if (j->eval.device) HP_TRY(hp_job_agree(j, share_tuning(j, &j->eval, err), err));
-    HP_TRY(hp_job_agree(j, j->comm->ops->join(j->comm, j->plan.program, err), err));
-    HP_TRY(hp_job_checkpoint_open(j, err));
+static hp_status send_constants(hp_job *j, hp_error *err) {
+    return j->deployed.constants ? hp_qparams_broadcast(j->deployed.constants, j->comm, err) : HP_OK;
+}
+
+static hp_status join(hp_job *j, hp_error *err) {
+    return j->comm->ops->join(j->comm, j->plan.program, err);
+}
+
+static hp_status open_clock(hp_job *j, hp_error *err) {
     HP_TRY(hp_clock_open(j->comm, &j->timing.clock, err));
     open_sampler(j);
     j->timing.patience = (hp_patience){.fixed_s = j->options->deadline_s,
                                        .predicted_s = j->plan.step_s,
                                        .predicted_here = hp_device_of_machine(j->plan.machine.name) != NULL};
-    HP_TRY(hp_job_output_open(j, err));
-    HP_TRY(hp_job_pass_start(j, &j->train, err));
-    if (j->saved.checkpoint) HP_TRY(hp_checkpoint_load(j->saved.checkpoint, &j->speaker, err));
+    return HP_OK;
+}
+
+static hp_status start_train(hp_job *j, hp_error *err) {
+    return hp_job_pass_start(j, &j->train, err);
+}
+
+static hp_status load_checkpoint(hp_job *j, hp_error *err) {
+    return j->saved.checkpoint ? hp_checkpoint_load(j->saved.checkpoint, &j->speaker, err) : HP_OK;
+}
+
+static hp_status start_eval(hp_job *j, hp_error *err) {
     return j->plan.eval && j->options->eval ? hp_job_pass_start(j, &j->eval, err) : HP_OK;
+}
+
+/* How ranks learn that a part failed on one of them: after what each does alone they agree on how it went; what is
+ * collective sees to that itself, or fails alike on all. */
+typedef enum part_kind { ALONE, COLLECTIVE } part_kind;
+
+static const struct part { /* in this order */
+    hp_status (*set_up)(hp_job *j, hp_error *err);
+    part_kind kind;
+} PARTS[] = {
+    {read_plan, ALONE},
+    {check_same_plan, ALONE},
+    {open_watch, ALONE},
+    {bind_cores, COLLECTIVE},
+    {slow_down, ALONE},
+    {open_memory, ALONE},
+    {check_room, ALONE},
+    {prepare_memory, ALONE},
+    {open_messages, ALONE},
+    {send_constants, COLLECTIVE},
+    {open_passes, ALONE},
+    {leave_out_broken, COLLECTIVE},
+    {share_tuning, ALONE},
+    {share_eval_tuning, ALONE},
+    {join, ALONE},
+    {hp_job_checkpoint_open, COLLECTIVE},
+    {open_clock, COLLECTIVE},
+    {hp_job_output_open, COLLECTIVE},
+    {start_train, COLLECTIVE},
+    {load_checkpoint, COLLECTIVE},
+    {start_eval, COLLECTIVE},
+};
+
+hp_status hp_job_agree(hp_job *j, hp_status mine, hp_error *err) {
+    return hp_comm_agree(j->comm, mine, &j->speaker, err);
+}
+
+hp_status hp_job_open(hp_job *j, hp_error *err) {
+    hp_status status = HP_OK;
+    j->speaker = true;
+    j->timing.start_s = hp_now_s();
+    j->memory = hp_arena_new();
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && status == HP_OK; i++) {
+        status = PARTS[i].set_up(j, err);
+        if (PARTS[i].kind == ALONE) status = hp_job_agree(j, status, err);
+    }
+    return status;
 }
 
 void hp_job_close(hp_job *j) {
