@@ -179,7 +179,7 @@ static hp_status go_on(own_comm *c, own_op *o, int slot, hp_error *err) {
     return HP_OK;
 }
 
-static hp_status settle(own_comm *c, int *handle, hp_error *err) {
+static hp_status test_message(own_comm *c, int *handle, hp_error *err) {
     bool done = false;
     if (*handle < 0) return HP_OK;
     HP_TRY(c->inner->ops->test(c->inner, *handle, &done, err));
@@ -191,8 +191,8 @@ static hp_status settle(own_comm *c, int *handle, hp_error *err) {
 static hp_status test_slot(own_comm *c, own_op *o, int slot, bool *moved, hp_error *err) {
     own_slot *l = &o->slot[slot];
     if (l->lane >= o->plan.lanes) return HP_OK;
-    HP_TRY(settle(c, &l->recv, err));
-    HP_TRY(settle(c, &l->send, err));
+    HP_TRY(test_message(c, &l->recv, err));
+    HP_TRY(test_message(c, &l->send, err));
     if (l->recv >= 0 || l->send >= 0) return HP_OK;
     *moved = true;
     if (l->held) unpack(o, l);

@@ -14,7 +14,6 @@ typedef struct ground {
 } ground;
 
 typedef struct cutter {
-    const hp_strategy *s;
     ground at[HP_MAX_STAGES][1 + HP_MORE_CLASSES]; /* per virtual stage, the classes that its ranks are on */
     int grounds[HP_MAX_STAGES];
     double held[HP_MAX_STAGES]; /* micro-batches in flight */
@@ -91,28 +90,31 @@ static void balance(const cutter *c, int from, int to, int first, int end, int32
     hp_arena_free(scratch);
 }
 
-static void list_grounds(cutter *c, const hp_cut_costs *costs, const hp_unlike_place *place, int v,
-                         int64_t micro_batch) {
+/* Returns how many they are. */
+static int list_grounds(const hp_cut_costs *costs, const hp_layout *layout, const hp_unlike_place *place,
+                        int64_t micro_batch, ground *at) {
     const hp_machine *m = costs->machine;
-    const hp_layout layout = hp_stage_layout(c->s, v % c->s->stages);
-    const double *speed = place[hp_position_of(c->s, v % c->s->stages)].speed;
+    int n = 0;
     for (int k = 0; k < hp_machine_classes(m); k++) {
-        if (speed[k] == 0) continue;
+        if (place->speed[k] == 0) continue;
         const double tighter = (double)m->device.memory_bytes / (double)hp_machine_class(m, k)->memory_bytes;
-        c->at[v][c->grounds[v]++] =
-            (ground){hp_parts_of(costs->of_class[k], &layout, micro_batch), 1 / speed[k], tighter};
+        at[n++] =
+            (ground){hp_parts_of(costs->of_class[k], layout, micro_batch), 1 / place->speed[k], tighter};
     }
+    return n;
 }
 
 void hp_cut_stages(const hp_cut_costs *costs, const hp_graph *g, const hp_strategy *s, int64_t micro_batch,
                    hp_cut_kind kind, bool eager, int32_t *counts) {
-    cutter c = {.s = s, .kind = kind, .eager = eager};
+    cutter c = {.kind = kind, .eager = eager};
     hp_unlike_place place[HP_MAX_STAGES];
     const int n = s->stages * s->chunks;
     hp_unlike_places(s, costs->machine, place);
     for (int v = 0; v < n; v++) {
-        list_grounds(&c, costs, place, v, micro_batch);
-        c.held[v] = hp_schedule_in_flight(s, hp_position_of(s, v % s->stages));
+        const hp_layout layout = hp_stage_layout(s, v % s->stages);
+        const int position = hp_position_of(s, v % s->stages);
+        c.held[v] = hp_schedule_in_flight(s, position);
+        c.grounds[v] = list_grounds(costs, &layout, &place[position], micro_batch, c.at[v]);
     }
     const int tail = s->stages - s->n_sp;
     if (kind != HP_CUT_SEAM || s->n_sp == 0 || tail == 0) {

@@ -343,18 +343,25 @@ static bool has_units(const hp_eval_setup *setup, const hp_strategy *s, hp_rejec
 }
 
 bool hp_eval_allows(const hp_eval_setup *setup, const hp_strategy *s, int n_devices, hp_reject *why) {
-    const bool trains = setup->mode != HP_MODE_TRAIN || hp_graph_trains(setup->graph, why);
-    return trains && hp_rules_allow(setup->rules, s, setup->graph, setup->batch, n_devices, why) &&
-           hp_device_allows(setup->device, s, setup->graph->deployed, why) && has_units(setup, s, why);
+    const hp_device_class *gpu = &setup->machine->device; /* where the device is one */
+    if ((setup->mode == HP_MODE_TRAIN && !hp_graph_trains(setup->graph, why)) ||
+        !hp_rules_allow(setup->rules, s, setup->graph, setup->batch, n_devices, why) ||
+        !hp_device_allows(setup->device, s, setup->graph->deployed, why))
+        return false;
+    if (!setup->device || !hp_device_on_gpu(setup->device) || hp_device_class_has(gpu, (hp_prec)s->prec))
+        return true;
+    hp_refuse(why, HP_REJECT_PREC, "%s has no units for %s", gpu->name, hp_prec_names[s->prec]);
+    return hp_fix(why, "--prec %s", hp_device_class_has(gpu, HP_PREC_FP16) ? "fp16" : "fp32");
 }
 
 hp_status hp_evaluate(hp_eval *e, hp_arena *arena, const hp_strategy *s, hp_eval_depth depth,
                       hp_evaluation *out, hp_error *err) {
     *out = (hp_evaluation){.strategy = *s};
+    const bool allowed = hp_eval_allows(&e->setup, s, 0, &out->reject);
     hp_strategy_text(s, out->figures.strategy);
     out->figures.gpus = hp_strategy_devices(s);
     out->figures.batch = e->setup.batch;
-    if (!hp_eval_allows(&e->setup, s, 0, &out->reject)) return HP_OK;
+    if (!allowed) return HP_OK;
     out->reject.code = HP_FEASIBLE;
     hp_arena *scratch = hp_arena_new();
     const hp_status status = evaluate(e, scratch, depth, out, err);
