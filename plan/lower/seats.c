@@ -1,6 +1,7 @@
 /* seats.c - the strategy's `place` as a permutation of the places of all replicas. */
 #include "plan/lower/lower_placement.h"
 
+#include "plan/lower/seat_order.h"
 #include "plan/strategy/layout.h"
 
 /* Blocks of places, one after another. */

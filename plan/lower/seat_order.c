@@ -1,12 +1,7 @@
-/* placement.c - derives node and device from a rank's seat, and computes placements that are not in
- * blocks. */
-#include "machines/placement.h"
+/* seat_order.c - deals places to nodes in turn, and packs blocks of them. */
+#include "plan/lower/seat_order.h"
 
 #include "base/arena.h"
-
-bool hp_placement_shares_devices(const hp_placement *p) {
-    return p->clients > 1 || hp_placement_places(p) > p->nodes * p->devices_per_node;
-}
 
 bool hp_seats_are_plain(int places, const int32_t *seat) {
     for (int k = 0; k < places; k++)
