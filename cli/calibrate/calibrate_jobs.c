@@ -240,13 +240,13 @@ static hp_strategy strategy_of(const calibrate_job *job) {
     if (job->kind != CALIBRATE_NET) return s;
     s.clients = job->clients > 1 ? job->clients : 1;
     s.prec = job->prec;
-    s.strips = job->strips;
+    s.strips.n = job->strips;
     if (job->rows * job->cols == 1) return s;
     for (int t = 0; t < HP_TRAFFICS; t++)
         s.comm[t] = hp_comm_choice(HP_BACKEND_OWN, HP_ALGORITHM_LIBRARY); /* tiles may share a GPU */
-    s.n_sp = 1;
-    s.sp_rows[0] = job->rows;
-    s.sp_cols[0] = job->cols;
+    s.sp.n = 1;
+    s.sp.rows[0] = job->rows;
+    s.sp.cols[0] = job->cols;
     return s;
 }
 

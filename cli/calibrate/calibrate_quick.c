@@ -103,13 +103,13 @@ static hp_status add_run(chooser *c, const hp_strategy *strategy, int64_t batch,
 static hp_strategy plain(const hp_strategy *like) {
     hp_strategy s = hp_strategy_default();
     s.prec = like->prec;
-    s.strips = like->strips;
-    s.deep = like->deep;
+    s.strips.n = like->strips.n;
+    s.strips.deep = like->strips.deep;
     return s;
 }
 
 static bool is_divided(const hp_strategy *s) {
-    return s->n_sp > 0 || s->cp > 1 || s->bp > 1 || s->ldp > 1;
+    return s->sp.n > 0 || s->cp > 1 || s->bp > 1 || s->ldp > 1;
 }
 
 static hp_status add_runs_of(chooser *c, const calibrate_candidate *k, hp_error *err) {

@@ -42,7 +42,7 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
     if (explain_layout(&s->layout, name)[0]) printf(" (%s)", name);
     if (s->strip_unit >= 0)
         printf(" (units %d..%d in %d strips of the image)", s->first_unit, s->strip_unit,
-               plan->strategy.strips);
+               plan->strategy.strips.n);
     printf(": units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->first_unit, s->last_unit,
            (double)s->params * 1e-6, 2e-9 * (double)s->macs);
     for (int u = s->first_unit; u <= s->last_unit; u++) {

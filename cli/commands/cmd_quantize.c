@@ -52,9 +52,9 @@ static const frame_option OPTIONS[] = {
 /* Every element is looked at once: whole images, nothing computed twice. */
 static void plain(hp_strategy *s) {
     s->prec = HP_PREC_FP32;
-    s->strips = 1;
-    s->deep = 0;
-    s->halo = 1;
+    s->strips.n = 1;
+    s->strips.deep = 0;
+    s->sp.halo = 1;
 }
 
 static hp_status plan_of_file(frame *f, hp_plan *plan, hp_eval_setup *under, hp_error *err) {

@@ -18,7 +18,7 @@ typedef struct options {
 /* Why computing itself takes longer. */
 static const char *longer(const hp_strategy *asked, const hp_strategy *best) {
     if (asked->prec != best->prec) return "it computes longer in its precision";
-    if (asked->strips > best->strips) return "it computes longer in strips";
+    if (asked->strips.n > best->strips.n) return "it computes longer in strips";
     return "it computes longer (recomputation, smaller micro-batches, or an uneven cut)";
 }
 

@@ -12,9 +12,9 @@ static bool is_the_plan(const hp_candidate *c, const hp_plan *plan) {
     hp_strategy s, chosen = plan->strategy;
     if (c->batch != plan->batch || c->gpus != hp_strategy_devices(&chosen)) return false;
     if (hp_strategy_parse(c->strategy, &s, NULL) != HP_OK) return false;
-    if (!s.n_cut) {
-        chosen.n_cut = 0;
-        memset(chosen.cut, 0, sizeof chosen.cut);
+    if (!s.cut.n) {
+        chosen.cut.n = 0;
+        memset(chosen.cut.units, 0, sizeof chosen.cut.units);
     }
     return hp_strategy_equal(&s, &chosen);
 }

@@ -140,8 +140,8 @@ static int slowest_of(const shisha_try *it, int stages) {
 static void cut_text(const hp_strategy *s, char out[256]) {
     size_t used = 0;
     *out = '\0';
-    for (int k = 0; k < s->n_cut && used < 240; k++)
-        used += (size_t)snprintf(out + used, 256 - used, "%s%d", k ? ":" : "", s->cut[k]);
+    for (int k = 0; k < s->cut.n && used < 240; k++)
+        used += (size_t)snprintf(out + used, 256 - used, "%s%d", k ? ":" : "", s->cut.units[k]);
 }
 
 static bool ran_before(const shisha *s, const char *cut) {
@@ -154,9 +154,9 @@ static bool ran_before(const shisha *s, const char *cut) {
 static bool shift(tuner *t, const shisha_try *it) {
     hp_strategy *s = &t->stored.strategy;
     const int from = slowest_of(it, t->s->stages), to = lightest_of(it->stage_s, t->s->stages, from);
-    if (to < 0 || s->cut[from] < 2) return false;
-    s->cut[from]--;
-    s->cut[to]++;
+    if (to < 0 || s->cut.units[from] < 2) return false;
+    s->cut.units[from]--;
+    s->cut.units[to]++;
     return true;
 }
 

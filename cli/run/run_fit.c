@@ -100,7 +100,7 @@ static bool has_batch_norm(const hp_graph *g) {
 
 static const char *text_of(hp_arena *arena, const hp_strategy *s) {
     hp_strategy plain = *s;
-    plain.n_cut = 0;
+    plain.cut.n = 0;
     return hp_strategy_text(&plain, hp_arena_alloc(arena, HP_STRATEGY_TEXT));
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 int explain_stages(const hp_plan *plan) {
-    return plan->strategy.n_cut ? plan->strategy.n_cut : plan->strategy.stages * plan->strategy.chunks;
+    return plan->strategy.cut.n ? plan->strategy.cut.n : plan->strategy.stages * plan->strategy.chunks;
 }
 
 int explain_role_of(const hp_plan *plan, int stage, int part, int flip) {
@@ -23,8 +23,8 @@ int explain_role_of(const hp_plan *plan, int stage, int part, int flip) {
 
 /* Strips end with the first stage, or with the unit that the strategy gives. */
 static int last_strip_unit(const hp_strategy *s, const explain_stage *at) {
-    if (s->strips == 1 || at->stage > 0) return -1;
-    return s->deep && s->deep <= at->last_unit ? s->deep - 1 : at->last_unit;
+    if (s->strips.n == 1 || at->stage > 0) return -1;
+    return s->strips.deep && s->strips.deep <= at->last_unit ? s->strips.deep - 1 : at->last_unit;
 }
 
 explain_stage explain_stage_of(const hp_plan *plan, int stage) {
@@ -34,8 +34,8 @@ explain_stage explain_stage_of(const hp_plan *plan, int stage) {
                        .role = role < 0 ? stage % plan->program->n_role : role,
                        .layout = hp_stage_layout(&plan->strategy, stage % plan->strategy.stages),
                        .parts = hp_stage_parts(&plan->strategy, stage % plan->strategy.stages)};
-    for (int v = 0; v < stage; v++) s.first_unit += plan->strategy.cut[v];
-    s.last_unit = s.first_unit + plan->strategy.cut[stage] - 1;
+    for (int v = 0; v < stage; v++) s.first_unit += plan->strategy.cut.units[v];
+    s.last_unit = s.first_unit + plan->strategy.cut.units[stage] - 1;
     s.strip_unit = last_strip_unit(&plan->strategy, &s);
     HP_ASSERT(s.first_unit >= 0 && s.last_unit < g->n_unit);
     for (int l = g->unit_first[s.first_unit]; l < g->unit_first[s.last_unit + 1]; l++) {

@@ -59,7 +59,7 @@ static json_t *stages_json(const hp_plan *plan) {
                               layout_json(&s.layout), "ranks", ranks_json(plan, &s, 0), "mirrored_ranks",
                               ranks_json(plan, &s, 1));
         if (s.strip_unit >= 0) {
-            json_object_set_new(o, "strips", json_integer(plan->strategy.strips));
+            json_object_set_new(o, "strips", json_integer(plan->strategy.strips.n));
             json_object_set_new(o, "last_strip_unit", json_integer(s.strip_unit));
         }
         json_array_append_new(stages, o);

@@ -7,7 +7,7 @@
 
 /* Is the computing layer real: does it neither read a quantised tensor nor quantise its input? */
 static bool stays_real(const hp_graph *g, const hp_layer *l) {
-    if (l->op == HP_INPUT || l->op == HP_QUANT || l->op == HP_DEQUANT || l->dynamic) return false;
+    if (l->op == HP_INPUT || l->op == HP_QUANT || l->op == HP_DEQUANT || l->deployed.dynamic) return false;
     for (int k = 0; k < l->n_in; k++)
         if (g->tensor[l->in[k]].store == HP_STORE_U8) return false;
     return true;
@@ -35,10 +35,10 @@ void simulate_find_facts(hp_arena *arena, const simulate_setup *s, simulate_foun
             if (stays_real(plan.graph, l)) f->facts.real_layer[f->facts.n_real++] = l->name;
         }
     }
-    if (best->zero) {
+    if (best->zero.stage) {
         hp_strategy without = *best;
         hp_evaluation e;
-        without.zero = 0;
+        without.zero.stage = 0;
         if (hp_evaluate(simulate_eval(arena, s, f->batch), arena, &without, HP_EVAL_PLACED, &e, &ignored) ==
                 HP_OK &&
             !e.reject.code)
@@ -71,7 +71,7 @@ bool simulate_zero_note(const simulate_found *f, char out[200]) {
         out, 200,
         "zero=%d saves no memory here: %s of the fullest rank, %s with zero=0 (its blocks take more than "
         "the parts save)",
-        best->strategy.zero, hp_format_bytes((double)best->figures.memory_bytes, with),
+        best->strategy.zero.stage, hp_format_bytes((double)best->figures.memory_bytes, with),
         hp_format_bytes((double)f->facts.without_zero_bytes, without));
     return true;
 }

@@ -325,8 +325,9 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
         w->rows = 0;
     }
     if (!f->kernels.winograd) return;
-    const bool suits = l->op == HP_CONV && l->kh == 3 && l->kw == 3 && l->stride_h == 1 && l->stride_w == 1 &&
-                       l->dil_h <= 1 && l->dil_w <= 1 && l->groups <= 1;
+    const bool suits = l->op == HP_CONV && l->window.kh == 3 && l->window.kw == 3 &&
+                       l->window.stride_h == 1 && l->window.stride_w == 1 && l->window.dil_h <= 1 &&
+                       l->window.dil_w <= 1 && l->groups <= 1;
     const bool in_f32 = strstr(w->key, " f32") != NULL; /* after hp_framework_units */
     if (suits && in_f32) w->flops /= WINOGRAD_SAVES;
 }

@@ -34,7 +34,7 @@ static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, dou
     if (bias && op == HP_TASK_FWD && !hp_layer_is_dense(g, l)) add_pass(p, 2 * y);
     if (bias && op == HP_TASK_BWDW) add_pass(p, y);
     if (op == HP_TASK_FWD) {
-        if (deployed && l->n_norm) add_pass(p, 2 * y);
+        if (deployed && l->deployed.n_norm) add_pass(p, 2 * y);
         if (deployed && matrix && hp_layer_adds(l)) add_pass(p, 3 * y);
         if (l->act && !alone) add_pass(p, 2 * y);
     } else if (op == HP_TASK_BWD && l->act && !alone) {
@@ -46,7 +46,7 @@ static void add_unfused(const hp_graph *g, const hp_layer *l, hp_task_op op, dou
  * it. */
 static void add_unfolded(const hp_graph *g, const hp_layer *l, hp_task_op op, double y,
                          hp_framework_passes *p) {
-    if (g->deployed && l->n_norm && op == HP_TASK_FWD) add_pass(p, (hp_layer_adds(l) ? 3 : 2) * y);
+    if (g->deployed && l->deployed.n_norm && op == HP_TASK_FWD) add_pass(p, (hp_layer_adds(l) ? 3 : 2) * y);
 }
 
 /* --- attention --- */
@@ -63,7 +63,7 @@ double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
     const double heads = (double)c->out[HP_AXIS_C] / hp_head_channels(g, l), h = c->out[HP_AXIS_H],
                  w = c->out[HP_AXIS_W], each = heads * c->out[HP_AXIS_N];
     if (!hp_layer_is_windowed(l)) return each * h * w * keys->h * keys->w;
-    return each * rounded_up(h, l->kh) * rounded_up(w, l->kw) * l->kh * l->kw;
+    return each * rounded_up(h, l->window.kh) * rounded_up(w, l->window.kw) * l->window.kh * l->window.kw;
 }
 
 /* One product writes the scores, another reads them; in between, they are scaled, masked, turned into
@@ -71,14 +71,14 @@ double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
 static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
                        bool autocast, hp_framework_passes *p) {
     const hp_layer *l = &g->layer[c->layer];
-    const bool backward = c->op == HP_TASK_BWD, shifted = l->pad_h > 0 || l->pad_w > 0;
+    const bool backward = c->op == HP_TASK_BWD, shifted = l->window.pad_h > 0 || l->window.pad_w > 0;
     const double *of = autocast ? f->attention.score_passes_autocast : f->attention.score_passes;
     double passes = of[backward];
     if (passes <= 0) return;
     /* adding a bias and masking what a shift separates take one read and one write each, in float32 under
      * autocast */
     if (l->n_param > 0) passes += backward ? 1 : 2;
-    if (l->kh > 0 && shifted && !backward) passes += autocast ? 4 : 2;
+    if (l->window.kh > 0 && shifted && !backward) passes += autocast ? 4 : 2;
     add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);
 }
 
@@ -86,8 +86,8 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
  * and put back, with a roll before and after if they are shifted. Gradients take the same path. */
 static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool autocast,
                       hp_framework_passes *p) {
-    const bool shifted = l->pad_h > 0 || l->pad_w > 0;
-    const double windows = l->kh > 0 && f->attention.head_copies > 0 ? (shifted ? 4 : 2) : 0,
+    const bool shifted = l->window.pad_h > 0 || l->window.pad_w > 0;
+    const double windows = l->window.kh > 0 && f->attention.head_copies > 0 ? (shifted ? 4 : 2) : 0,
                  wider = autocast ? 1.5 : 1; /* a norm's results are float32 on their way into windows */
     add_passes(p, f->attention.head_copies + windows, 2 * (f->attention.head_copies + windows * wider) * y);
 }

@@ -42,7 +42,7 @@ typedef struct hp_act_args {
 static inline hp_act_args hp_act_args_of(const hp_layer *l) {
     const hp_act_bounds r = hp_act_bounds_of(l);
     if (hp_act_infos[l->act].kind == HP_ACT_IS_CLAMP) return (hp_act_args){r.least, r.greatest};
-    return (hp_act_args){l->act_a, l->act_b};
+    return (hp_act_args){l->act_arg.a, l->act_arg.b};
 }
 
 #endif

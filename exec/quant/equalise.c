@@ -37,7 +37,7 @@ static double bound_of(const hp_layer *l) {
     case HP_ACT_RELU6:
         return 6;
     case HP_ACT_CLIP:
-        return l->act_a == 0 && l->act_b > 0 ? l->act_b : (double)NAN;
+        return l->act_arg.a == 0 && l->act_arg.b > 0 ? l->act_arg.b : (double)NAN;
     default:
         return NAN;
     }

@@ -24,7 +24,7 @@ static void join(int32_t *up, int32_t a, int32_t b) {
 static bool passes_on(const hp_layer *l) {
     const bool joins = l->op == HP_CONCAT && l->n_param == 0 && !hp_layer_has_act(l);
     return joins || l->op == HP_MAXPOOL || l->op == HP_PAD ||
-           (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
+           (l->op == HP_RESIZE && l->resize.interpolation == HP_NEAREST);
 }
 
 int32_t *hp_qparam_groups(hp_arena *arena, const hp_graph *g) {

@@ -22,7 +22,7 @@ static hp_layer nameless(const hp_layer *l) {
     n.out = n.unit = 0;
     memset(n.in, 0, sizeof n.in);
     memset(n.param, 0, sizeof n.param);
-    memset(n.norm, 0, sizeof n.norm);
+    memset(n.deployed.norm, 0, sizeof n.deployed.norm);
     return n;
 }
 

@@ -11,11 +11,12 @@ hp_extent hp_attention_keys(const hp_graph *g, const hp_layer *l, bool rows, hp_
     const hp_tensor *keys = &g->tensor[l->in[1]];
     const int32_t n = rows ? keys->h : keys->w;
     if (hp_layer_is_windowed(l)) {
-        const int32_t window = rows ? l->kh : l->kw, shift = rows ? l->pad_h : l->pad_w;
+        const int32_t window = rows ? l->window.kh : l->window.kw,
+                      shift = rows ? l->window.pad_h : l->window.pad_w;
         return (hp_extent){hp_window_of(queries.lo, window, shift, n).lo,
                            hp_window_of(queries.hi - 1, window, shift, n).hi};
     }
-    return l->causal && rows ? (hp_extent){0, queries.hi} : (hp_extent){0, n};
+    return l->attention.causal && rows ? (hp_extent){0, queries.hi} : (hp_extent){0, n};
 }
 
 static int64_t window_lengths(hp_extent queries, int32_t window, int32_t shift, int32_t n) {
@@ -38,14 +39,14 @@ static int64_t causal_pairs(hp_extent rows, hp_extent cols, int64_t w) {
 int64_t hp_attention_pairs(const hp_graph *g, const hp_layer *l, hp_extent rows, hp_extent cols) {
     const hp_tensor *keys = &g->tensor[l->in[1]];
     if (hp_layer_is_windowed(l))
-        return window_lengths(rows, l->kh, l->pad_h, keys->h) *
-               window_lengths(cols, l->kw, l->pad_w, keys->w);
-    if (l->causal) return causal_pairs(rows, cols, keys->w);
+        return window_lengths(rows, l->window.kh, l->window.pad_h, keys->h) *
+               window_lengths(cols, l->window.kw, l->window.pad_w, keys->w);
+    if (l->attention.causal) return causal_pairs(rows, cols, keys->w);
     return (int64_t)(rows.hi - rows.lo) * (cols.hi - cols.lo) * keys->h * keys->w;
 }
 
 hp_extent hp_attention_row(const hp_graph *g, const hp_layer *l, int32_t y, int32_t x, int32_t row) {
     const hp_extent cols = hp_attention_keys(g, l, false, (hp_extent){x, x + 1});
-    if (l->causal && row == y) return (hp_extent){0, x + 1};
+    if (l->attention.causal && row == y) return (hp_extent){0, x + 1};
     return cols;
 }

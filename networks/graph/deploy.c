@@ -39,8 +39,8 @@ static void absorb_layer(fold_state *s, hp_layer *host, int l) {
     const hp_layer *taken = &s->layer[l];
     const int h = (int)(host - s->layer);
     host->act = taken->act;
-    host->act_a = taken->act_a;
-    host->act_b = taken->act_b;
+    host->act_arg.a = taken->act_arg.a;
+    host->act_arg.b = taken->act_arg.b;
     s->at[h] = l;
     s->at[l] = -1;
     s->replaced_by[taken->out] = host->out;
@@ -49,11 +49,11 @@ static void absorb_layer(fold_state *s, hp_layer *host, int l) {
 
 static void fold_norm(fold_state *s, int l) {
     hp_layer *bn = &s->layer[l], *host = fusable_producer(s, bn->in[0]);
-    if (!host || !hp_layer_is_matrix(host) || host->n_norm || host->n_in > 1) return;
+    if (!host || !hp_layer_is_matrix(host) || host->deployed.n_norm || host->n_in > 1) return;
     if (bn->n_in > 1 && host->op == HP_LINEAR) return;
     if (!can_fuse_anywhere(bn)) return;
-    memcpy(host->norm, bn->param, sizeof host->norm);
-    host->n_norm = HP_NORM_PARAMS;
+    memcpy(host->deployed.norm, bn->param, sizeof host->deployed.norm);
+    host->deployed.n_norm = HP_NORM_PARAMS;
     host->eps = bn->eps;
     if (bn->n_in > 1) host->in[host->n_in++] = bn->in[1];
     absorb_layer(s, host, l);
@@ -216,7 +216,7 @@ static void copy_params(hp_arena *arena, hp_graph *g) {
     g->param = param;
     for (int l = g->n_layer - 1; l >= 0; l--) { /* a tied parameter belongs to the first of its layers */
         for (int i = 0; i < g->layer[l].n_param; i++) param[g->layer[l].param[i]].layer = l;
-        for (int i = 0; i < g->layer[l].n_norm; i++) param[g->layer[l].norm[i]].layer = l;
+        for (int i = 0; i < g->layer[l].deployed.n_norm; i++) param[g->layer[l].deployed.norm[i]].layer = l;
     }
 }
 

@@ -195,7 +195,7 @@ static void set_dynamic(hp_graph *g, const hp_deploy_options *o) {
     for (int l = 0; l < g->n_layer; l++) {
         hp_layer *layer = &g->layer[l];
         const bool matrix = layer->op == HP_CONV || layer->op == HP_CONVT || layer->op == HP_LINEAR;
-        layer->dynamic =
+        layer->deployed.dynamic =
             o->prec == HP_PREC_INT8_DYNAMIC && matrix && !is_listed(o->float_layers, layer->name);
     }
 }

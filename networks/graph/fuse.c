@@ -33,8 +33,8 @@ static void absorb_layer(fuse_state *s, hp_layer *host, const hp_layer *taken) {
     s->absorbed[taken - s->layer] = true;
     host->out = taken->out;
     host->act = taken->act;
-    host->act_a = taken->act_a;
-    host->act_b = taken->act_b;
+    host->act_arg.a = taken->act_arg.a;
+    host->act_arg.b = taken->act_arg.b;
 }
 
 static void absorb_add(fuse_state *s, hp_layer *bn) {

@@ -34,7 +34,7 @@ const hp_act_info hp_act_infos[HP_ACTS] = {
 static const char *const store_names[HP_STORES] = {"", "u8", "bf16", "f16"};
 
 hp_act_bounds hp_act_bounds_of(const hp_layer *l) {
-    const double a = l->act_a, b = l->act_b;
+    const double a = l->act_arg.a, b = l->act_arg.b;
     const hp_act_bounds ranges[HP_ACTS] = {
 #define ACT(id, name, function, kind, least, greatest, backward, meaning) {least, greatest},
 #include "networks/graph/acts.def"
@@ -79,7 +79,8 @@ int64_t hp_layer_macs(const hp_graph *g, int layer) {
     if (l->op == HP_ATTENTION)
         return 2 * hp_attention_pairs(g, l, (hp_extent){0, y->h}, (hp_extent){0, y->w}) * y->c;
     if (l->op == HP_CONVT)
-        return hp_tensor_elems(g, l->in[0]) * l->kh * l->kw * y->c / (l->groups > 1 ? l->groups : 1);
+        return hp_tensor_elems(g, l->in[0]) * l->window.kh * l->window.kw * y->c /
+               (l->groups > 1 ? l->groups : 1);
     if (l->op != HP_CONV && l->op != HP_LINEAR) return 0;
     return hp_tensor_elems(g, l->out) * g->param[l->param[0]].fan_in / hp_summands(l);
 }
@@ -105,8 +106,8 @@ int hp_graph_last_use(const hp_graph *g, int tensor) {
 }
 
 static void print_window(FILE *f, const hp_layer *l) {
-    fprintf(f, " k%dx%d s%dx%d p%dx%d d%dx%d", l->kh, l->kw, l->stride_h, l->stride_w, l->pad_h, l->pad_w,
-            l->dil_h, l->dil_w);
+    fprintf(f, " k%dx%d s%dx%d p%dx%d d%dx%d", l->window.kh, l->window.kw, l->window.stride_h,
+            l->window.stride_w, l->window.pad_h, l->window.pad_w, l->window.dil_h, l->window.dil_w);
 }
 
 static void print_attributes(FILE *f, const hp_layer *l) {
@@ -119,20 +120,22 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         print_window(f, l);
         break;
     case HP_PAD:
-        fprintf(f, " at %d,%d to %dx%d", l->pad_h, l->pad_w, l->out_h, l->out_w);
+        fprintf(f, " at %d,%d to %dx%d", l->window.pad_h, l->window.pad_w, l->out_h, l->out_w);
         break;
     case HP_MAXPOOL:
     case HP_AVGPOOL:
         print_window(f, l);
-        fprintf(f, " ceil%d countpad%d", l->ceil_mode, l->count_include_pad);
+        fprintf(f, " ceil%d countpad%d", l->window.ceil_mode, l->window.count_include_pad);
         break;
     case HP_ADAPTPOOL:
         fprintf(f, " to %dx%d", l->out_h, l->out_w);
         break;
     case HP_RESIZE:
-        fprintf(f, " to %dx%d mode%d corners%d", l->out_h, l->out_w, l->interpolation, l->corners);
-        if (l->interpolation == HP_CUBIC) fprintf(f, " cubic%.9g inside%d", l->cubic, l->inside);
-        if (l->scale_h > 0) fprintf(f, " by %.9gx%.9g", l->scale_h, l->scale_w);
+        fprintf(f, " to %dx%d mode%d corners%d", l->out_h, l->out_w, l->resize.interpolation,
+                l->resize.corners);
+        if (l->resize.interpolation == HP_CUBIC)
+            fprintf(f, " cubic%.9g inside%d", l->resize.cubic, l->resize.inside);
+        if (l->resize.scale_h > 0) fprintf(f, " by %.9gx%.9g", l->resize.scale_h, l->resize.scale_w);
         break;
     case HP_DROPOUT:
         fprintf(f, " p%.9g", l->p);
@@ -142,15 +145,17 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         fprintf(f, " eps%.9g", l->eps);
         break;
     case HP_ATTENTION:
-        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d rotary%.9g", l->groups, l->kv_heads, l->kh,
-                l->kw, l->pad_h, l->pad_w, l->causal, l->rotary);
+        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d rotary%.9g", l->groups, l->attention.kv_heads,
+                l->window.kh, l->window.kw, l->window.pad_h, l->window.pad_w, l->attention.causal,
+                l->attention.rotary);
         break;
     case HP_CROP:
-        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->pad_h, l->pad_w);
+        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->window.pad_h, l->window.pad_w);
         break;
     case HP_GATHER:
         fprintf(f, " %dx%d at %d,%d border%d blocks%dx%d from %d by %d,%d of %d", l->out_h, l->out_w,
-                l->pad_h, l->pad_w, l->border, l->kh, l->kw, l->first, l->step, l->step_outer, l->groups);
+                l->window.pad_h, l->window.pad_w, l->gather.border, l->window.kh, l->window.kw,
+                l->gather.first, l->gather.step, l->gather.step_outer, l->groups);
         break;
     case HP_REDUCE:
         fprintf(f, " kind%d", l->reduction);
@@ -165,7 +170,7 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         break;
     }
     if (hp_layer_has_act(l)) fprintf(f, " %s", hp_act_names[l->act]);
-    if (l->act_a != 0 || l->act_b != 0) fprintf(f, "(%.9g,%.9g)", l->act_a, l->act_b);
+    if (l->act_arg.a != 0 || l->act_arg.b != 0) fprintf(f, "(%.9g,%.9g)", l->act_arg.a, l->act_arg.b);
 }
 
 static void print_param(FILE *f, const hp_param *p) {
@@ -184,10 +189,10 @@ static void print_layer(FILE *f, const hp_graph *g, int layer) {
     fprintf(f, " -> t%d %dx%dx%d", l->out, t->h, t->w, t->c);
     print_attributes(f, l);
     if (t->store != HP_STORE_REAL) fprintf(f, " %s", store_names[t->store]);
-    if (l->dynamic) fprintf(f, " dynamic");
+    if (l->deployed.dynamic) fprintf(f, " dynamic");
     fputc('\n', f);
     for (int i = 0; i < l->n_param; i++) print_param(f, &g->param[l->param[i]]);
-    for (int i = 0; i < l->n_norm; i++) print_param(f, &g->param[l->norm[i]]);
+    for (int i = 0; i < l->deployed.n_norm; i++) print_param(f, &g->param[l->deployed.norm[i]]);
 }
 
 char *hp_graph_text(hp_arena *arena, const hp_graph *g) {

@@ -134,37 +134,48 @@ typedef struct hp_layer {
     int32_t op;       /* hp_layer_op */
     /* hp_act, for bn, act, add, mul, scale; in a deployed graph also for conv, convt, linear, concat */
     int32_t act;
-    double act_a, act_b;
+    struct {
+        double a, b;
+    } act_arg;
     int32_t n_in, in[HP_MAX_IN];
     int32_t out; /* tensor id */
     int32_t unit;
-    /* conv, convt, pools: all of these. Padding is at the top and left; that at the bottom and right follows
+    /* conv, convt, pools: all of it. Padding is at the top and left; that at the bottom and right follows
      * from the sizes. pad, crop: pad_h, pad_w. attention: kh x kw is the window in pixels (0: everything),
-     * pad_h and pad_w the first boundaries between windows, groups the heads. prelu: groups 1: one slope for
-     * all channels, 0: one each. groupnorm: groups. */
-    int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w, groups;
-    int32_t tp, summands;     /* hp_tp; row layers: parts of the input, see networks/graph/summands.h */
-    int32_t kv_heads, causal; /* attention: heads of keys and values; attend only up to the pixel itself, in
-                               * row order */
-    int32_t ceil_mode, count_include_pad; /* pools */
-    int32_t out_h, out_w;           /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
-    int32_t interpolation, corners; /* resize: hp_interpolation, hp_corners */
-    int32_t first, step, step_outer, out_c, border; /* gather: networks/graph/graph_gather.h */
-    int32_t reduction;                              /* reduce: hp_channel_reduction */
-    int32_t inside;          /* resize, cubic: weights outside the map are redistributed */
-    double cubic;            /* resize: coefficient a of Keys' kernel */
-    double scale_h, scale_w; /* resize: the given scales, if coordinates follow from them; 0: from the
-                              * sizes */
-    double p;                /* dropout probability */
-    double rotary;           /* attention: base of rotary positions; 0: none */
-    double eps, momentum;    /* norms: epsilon; bn: running <- (1-momentum)*running + momentum*batch */
+     * pad_h and pad_w the first boundaries between windows. */
+    struct {
+        int32_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w;
+        int32_t ceil_mode, count_include_pad; /* pools */
+    } window;
+    /* conv, convt; attention: the heads. prelu: 1: one slope for all channels, 0: one each. groupnorm. */
+    int32_t groups;
+    int32_t tp, summands; /* hp_tp; row layers: parts of the input, see networks/graph/summands.h */
+    struct {
+        int32_t kv_heads; /* heads of keys and values */
+        int32_t causal;   /* attend only up to the pixel itself, in row order */
+        double rotary;    /* base of rotary positions; 0: none */
+    } attention;
+    int32_t out_h, out_w; /* adaptpool, pad, resize; conv, convt, pools: 0 = symmetric padding */
+    struct {
+        int32_t interpolation, corners; /* hp_interpolation, hp_corners */
+        int32_t inside;                 /* cubic: weights outside the map are redistributed */
+        double cubic;                   /* coefficient a of Keys' kernel */
+        double scale_h, scale_w; /* the given scales, if coordinates follow from them; 0: from the sizes */
+    } resize;
+    struct {
+        int32_t first, step, step_outer, out_c, border; /* networks/graph/graph_gather.h */
+    } gather;
+    int32_t reduction;    /* reduce: hp_channel_reduction */
+    double p;             /* dropout probability */
+    double eps, momentum; /* norms: epsilon; bn: running <- (1-momentum)*running + momentum*batch */
     /* conv, convt, linear: weight[, bias]; bn: gamma, beta, mean, var; scale: factor[, bias]; deployed
      * concat: as its bn or scale, if any; layernorm: gamma[, beta]; rmsnorm: gamma; attention: [bias]; prelu:
      * slopes; embedding, position: table; classtoken: token */
     int32_t n_param, param[HP_MAX_LAYER_PARAMS];
-    int32_t n_norm, norm[HP_NORM_PARAMS]; /* deployed conv, convt, linear: the batch norm folded into it */
-    /* deployed conv, convt, linear: quantises its real input at run time, sample by sample */
-    int32_t dynamic;
+    struct {                                  /* conv, convt, linear of a deployed graph */
+        int32_t n_norm, norm[HP_NORM_PARAMS]; /* the batch norm folded into it */
+        int32_t dynamic;                      /* quantises its real input at run time, sample by sample */
+    } deployed;
 } hp_layer;
 
 typedef enum hp_interpolation { HP_NEAREST, HP_BILINEAR, HP_CUBIC, HP_INTERPOLATIONS } hp_interpolation;
@@ -251,7 +262,7 @@ static inline int hp_head_channels(const hp_graph *g, const hp_layer *l) {
 }
 /* Does a pixel attend to a window, rather than to all pixels or those before it? */
 static inline bool hp_layer_is_windowed(const hp_layer *l) {
-    return l->op == HP_ATTENTION && l->kh > 0;
+    return l->op == HP_ATTENTION && l->window.kh > 0;
 }
 /* The window that contains pixel i of n; windows begin at `shift` and at every multiple of `window` from
  * there. */

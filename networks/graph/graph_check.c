@@ -94,15 +94,15 @@ static bool between(int32_t v, int32_t low, int32_t high) {
 }
 
 static bool window_in_range(const hp_layer *l) {
-    return between(l->kh, 1, MOST_SIZE) && between(l->kw, 1, MOST_SIZE) &&
-           between(l->stride_h, 1, MOST_SIZE) && between(l->stride_w, 1, MOST_SIZE) &&
-           between(l->dil_h, 1, MOST_SIZE) && between(l->dil_w, 1, MOST_SIZE);
+    return between(l->window.kh, 1, MOST_SIZE) && between(l->window.kw, 1, MOST_SIZE) &&
+           between(l->window.stride_h, 1, MOST_SIZE) && between(l->window.stride_w, 1, MOST_SIZE) &&
+           between(l->window.dil_h, 1, MOST_SIZE) && between(l->window.dil_w, 1, MOST_SIZE);
 }
 
 /* Is it a matrix product per pixel? Ranks can split it. */
 static bool one_pixel(const hp_layer *l) {
-    return l->op == HP_CONV && l->kh == 1 && l->kw == 1 && l->stride_h == 1 && l->stride_w == 1 &&
-           l->groups == 1;
+    return l->op == HP_CONV && l->window.kh == 1 && l->window.kw == 1 && l->window.stride_h == 1 &&
+           l->window.stride_w == 1 && l->groups == 1;
 }
 
 static bool shares_in_range(const hp_layer *l) {
@@ -113,29 +113,32 @@ static bool shares_in_range(const hp_layer *l) {
 /* Keeps the product of coordinates and scale within the integers that a double represents exactly. */
 static bool scales_in_range(const hp_layer *l) {
     const double least = 0x1p-24, most = 0x1p24;
-    const bool none = l->scale_h == 0 && l->scale_w == 0;
-    return none || (l->scale_h >= least && l->scale_h <= most && l->scale_w >= least && l->scale_w <= most);
+    const bool none = l->resize.scale_h == 0 && l->resize.scale_w == 0;
+    return none || (l->resize.scale_h >= least && l->resize.scale_h <= most && l->resize.scale_w >= least &&
+                    l->resize.scale_w <= most);
 }
 
 static bool places_in_range(const hp_layer *l) {
-    return between(l->first, 0, MOST_SIZE) && between(l->step, 0, MOST_SIZE) &&
-           between(l->step_outer, 0, MOST_SIZE) && between(l->out_c, 0, MOST_SIZE) &&
-           between(l->border, 0, HP_BORDERS - 1) && between(l->reduction, 0, HP_CHANNEL_REDUCTIONS - 1);
+    return between(l->gather.first, 0, MOST_SIZE) && between(l->gather.step, 0, MOST_SIZE) &&
+           between(l->gather.step_outer, 0, MOST_SIZE) && between(l->gather.out_c, 0, MOST_SIZE) &&
+           between(l->gather.border, 0, HP_BORDERS - 1) &&
+           between(l->reduction, 0, HP_CHANNEL_REDUCTIONS - 1);
 }
 
 static bool numbers_in_range(const hp_layer *l) {
     const op_rule *r = &rules[l->op];
     return places_in_range(l) && (!r->window || window_in_range(l)) &&
-           between(l->groups, r->groups ? 1 : 0, MOST_SIZE) && between(l->pad_h, 0, MOST_SIZE) &&
-           between(l->pad_w, 0, MOST_SIZE) && between(l->out_h, 0, MOST_SIZE) &&
+           between(l->groups, r->groups ? 1 : 0, MOST_SIZE) && between(l->window.pad_h, 0, MOST_SIZE) &&
+           between(l->window.pad_w, 0, MOST_SIZE) && between(l->out_h, 0, MOST_SIZE) &&
            between(l->out_w, 0, MOST_SIZE) && shares_in_range(l) && between(l->summands, 0, 0) &&
-           between(l->ceil_mode, 0, 1) && between(l->count_include_pad, 0, 1) &&
-           between(l->interpolation, 0, HP_INTERPOLATIONS - 1) && between(l->corners, 0, HP_CORNERS - 1) &&
-           between(l->inside, 0, 1) && isfinite(l->cubic) && scales_in_range(l) &&
-           between(l->act, 0, r->act ? HP_ACTS - 1 : 0) && isfinite(l->act_a) && isfinite(l->act_b) &&
-           between(l->kv_heads, 0, MOST_SIZE) && between(l->causal, 0, 1) && between(l->kh, 0, MOST_SIZE) &&
-           between(l->kw, 0, MOST_SIZE) && l->rotary >= 0 && isfinite(l->rotary) && l->p >= 0 && l->p < 1 &&
-           l->eps >= 0 && isfinite(l->eps) && l->momentum >= 0 && l->momentum <= 1;
+           between(l->window.ceil_mode, 0, 1) && between(l->window.count_include_pad, 0, 1) &&
+           between(l->resize.interpolation, 0, HP_INTERPOLATIONS - 1) &&
+           between(l->resize.corners, 0, HP_CORNERS - 1) && between(l->resize.inside, 0, 1) &&
+           isfinite(l->resize.cubic) && scales_in_range(l) && between(l->act, 0, r->act ? HP_ACTS - 1 : 0) &&
+           isfinite(l->act_arg.a) && isfinite(l->act_arg.b) && between(l->attention.kv_heads, 0, MOST_SIZE) &&
+           between(l->attention.causal, 0, 1) && between(l->window.kh, 0, MOST_SIZE) &&
+           between(l->window.kw, 0, MOST_SIZE) && l->attention.rotary >= 0 && isfinite(l->attention.rotary) &&
+           l->p >= 0 && l->p < 1 && l->eps >= 0 && isfinite(l->eps) && l->momentum >= 0 && l->momentum <= 1;
 }
 
 static hp_status check_layer(const hp_graph *g, int at, hp_error *err) {
@@ -181,22 +184,24 @@ typedef struct expected_shape {
 
 static expected_shape expected_weight(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
-    const int64_t window = (int64_t)l->kh * l->kw;
+    const int64_t window = (int64_t)l->window.kh * l->window.kw;
     if (l->tp == (int32_t)HP_TP_ROW) return (expected_shape){HP_PARAM_LINEAR_W, {x->c, y->c}, x->c};
     if (l->op == HP_SUM) return (expected_shape){HP_PARAM_BIAS, {y->c}, 0};
     if (l->op == HP_CONV)
         return (expected_shape){
-            HP_PARAM_CONV_W, {y->c, x->c / l->groups, l->kh, l->kw}, x->c / l->groups * window};
+            HP_PARAM_CONV_W, {y->c, x->c / l->groups, l->window.kh, l->window.kw}, x->c / l->groups * window};
     if (l->op == HP_CONVT)
         return (expected_shape){
-            HP_PARAM_CONV_W, {x->c, y->c / l->groups, l->kh, l->kw}, y->c / l->groups * window};
+            HP_PARAM_CONV_W, {x->c, y->c / l->groups, l->window.kh, l->window.kw}, y->c / l->groups * window};
     if (l->op == HP_LINEAR) {
         const int64_t in = hp_tensor_elems(g, l->in[0]);
         return (expected_shape){HP_PARAM_LINEAR_W, {y->c, in}, in};
     }
     if (l->op == HP_ATTENTION)
         return (expected_shape){
-            HP_PARAM_TABLE, {l->groups, (2 * (int64_t)l->kh - 1) * (2 * (int64_t)l->kw - 1)}, 0};
+            HP_PARAM_TABLE,
+            {l->groups, (2 * (int64_t)l->window.kh - 1) * (2 * (int64_t)l->window.kw - 1)},
+            0};
     if (l->op == HP_POSITION) return (expected_shape){HP_PARAM_TABLE, {(int64_t)y->h * y->w, y->c}, 0};
     if (l->op == HP_CLASSTOKEN) return (expected_shape){HP_PARAM_TOKEN, {y->c}, 0};
     if (l->op == HP_LAYERNORM || l->op == HP_RMSNORM || l->op == HP_GROUPNORM)
@@ -228,7 +233,7 @@ static bool param_fits(const hp_param *p, const expected_shape *w) {
 
 /* Products with one pixel's channels: the weights may be those of a linear layer, or tied to a table. */
 static expected_shape expected_of(const hp_graph *g, const hp_layer *l, int i, const hp_param *p) {
-    const bool flat = l->op == HP_CONV && i == 0 && p->n_dim == 2 && l->kh == 1 && l->kw == 1 &&
+    const bool flat = l->op == HP_CONV && i == 0 && p->n_dim == 2 && l->window.kh == 1 && l->window.kw == 1 &&
                       l->groups == 1 && l->tp != (int32_t)HP_TP_ROW;
     const int64_t in = g->tensor[l->in[0]].c;
     if (flat)

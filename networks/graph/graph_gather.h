@@ -35,8 +35,9 @@ typedef struct hp_gathering {
 } hp_gathering;
 
 static inline hp_gathering hp_gathering_of(const hp_layer *l) {
-    const hp_gathering g = {l->border, l->kh,     l->kw,    l->pad_h, l->pad_w,
-                            l->out_c,  l->groups, l->first, l->step,  l->step_outer};
+    const hp_gathering g = {l->gather.border, l->window.kh,        l->window.kw, l->window.pad_h,
+                            l->window.pad_w,  l->gather.out_c,     l->groups,    l->gather.first,
+                            l->gather.step,   l->gather.step_outer};
     return g;
 }
 

@@ -19,23 +19,46 @@ typedef struct number {
     bool real;
 } number;
 
-#define WHOLE(member)                                                                                        \
-    { #member, offsetof(hp_layer, member), false }
-#define REAL(member)                                                                                         \
-    { #member, offsetof(hp_layer, member), true }
+#define WHOLE(key, member)                                                                                   \
+    { key, offsetof(hp_layer, member), false }
+#define REAL(key, member)                                                                                    \
+    { key, offsetof(hp_layer, member), true }
 static const number numbers[] = {
-    WHOLE(unit),          WHOLE(kh),       WHOLE(kw),
-    WHOLE(stride_h),      WHOLE(stride_w), WHOLE(pad_h),
-    WHOLE(pad_w),         WHOLE(dil_h),    WHOLE(dil_w),
-    WHOLE(groups),        WHOLE(tp),       WHOLE(ceil_mode),
-    WHOLE(out_h),         WHOLE(out_w),    WHOLE(count_include_pad),
-    WHOLE(interpolation), WHOLE(corners),  WHOLE(kv_heads),
-    WHOLE(first),         WHOLE(step),     WHOLE(step_outer),
-    WHOLE(out_c),         WHOLE(border),   WHOLE(reduction),
-    WHOLE(causal),        REAL(rotary),    REAL(act_a),
-    REAL(act_b),          REAL(p),         REAL(eps),
-    REAL(momentum),       WHOLE(inside),   REAL(cubic),
-    REAL(scale_h),        REAL(scale_w),
+    WHOLE("unit", unit),
+    WHOLE("kh", window.kh),
+    WHOLE("kw", window.kw),
+    WHOLE("stride_h", window.stride_h),
+    WHOLE("stride_w", window.stride_w),
+    WHOLE("pad_h", window.pad_h),
+    WHOLE("pad_w", window.pad_w),
+    WHOLE("dil_h", window.dil_h),
+    WHOLE("dil_w", window.dil_w),
+    WHOLE("groups", groups),
+    WHOLE("tp", tp),
+    WHOLE("ceil_mode", window.ceil_mode),
+    WHOLE("out_h", out_h),
+    WHOLE("out_w", out_w),
+    WHOLE("count_include_pad", window.count_include_pad),
+    WHOLE("interpolation", resize.interpolation),
+    WHOLE("corners", resize.corners),
+    WHOLE("kv_heads", attention.kv_heads),
+    WHOLE("first", gather.first),
+    WHOLE("step", gather.step),
+    WHOLE("step_outer", gather.step_outer),
+    WHOLE("out_c", gather.out_c),
+    WHOLE("border", gather.border),
+    WHOLE("reduction", reduction),
+    WHOLE("causal", attention.causal),
+    REAL("rotary", attention.rotary),
+    REAL("act_a", act_arg.a),
+    REAL("act_b", act_arg.b),
+    REAL("p", p),
+    REAL("eps", eps),
+    REAL("momentum", momentum),
+    WHOLE("inside", resize.inside),
+    REAL("cubic", resize.cubic),
+    REAL("scale_h", resize.scale_h),
+    REAL("scale_w", resize.scale_w),
 };
 #undef WHOLE
 #undef REAL

@@ -56,9 +56,9 @@ static hp_status by_scale(const hp_layer *l, int32_t is, double scale, int32_t *
 
 static hp_status resize_resize(const hp_graph *old, hp_graph *g, hp_layer *l, hp_error *err) {
     const hp_tensor *was = &old->tensor[l->in[0]], *is = &g->tensor[l->in[0]];
-    if (l->scale_h > 0) {
-        HP_TRY(by_scale(l, is->h, l->scale_h, &l->out_h, err));
-        return by_scale(l, is->w, l->scale_w, &l->out_w, err);
+    if (l->resize.scale_h > 0) {
+        HP_TRY(by_scale(l, is->h, l->resize.scale_h, &l->out_h, err));
+        return by_scale(l, is->w, l->resize.scale_w, &l->out_w, err);
     }
     HP_TRY(in_proportion(l, was->h, is->h, &l->out_h, err));
     return in_proportion(l, was->w, is->w, &l->out_w, err);

@@ -20,12 +20,12 @@ static inline hp_layer hp_pixel_layer(int32_t x) {
     return (hp_layer){.op = HP_CONV,
                       .n_in = 1,
                       .in = {x},
-                      .kh = 1,
-                      .kw = 1,
-                      .stride_h = 1,
-                      .stride_w = 1,
-                      .dil_h = 1,
-                      .dil_w = 1,
+                      .window.kh = 1,
+                      .window.kw = 1,
+                      .window.stride_h = 1,
+                      .window.stride_w = 1,
+                      .window.dil_h = 1,
+                      .window.dil_w = 1,
                       .groups = 1};
 }
 

@@ -28,8 +28,13 @@ typedef struct hp_taps {
 } hp_taps;
 
 static inline hp_resampling hp_resampling_of(const hp_layer *l, bool rows, int32_t in, int32_t out) {
-    const hp_resampling r = {
-        l->interpolation, l->corners, l->inside, in, out, l->cubic, rows ? l->scale_h : l->scale_w};
+    const hp_resampling r = {l->resize.interpolation,
+                             l->resize.corners,
+                             l->resize.inside,
+                             in,
+                             out,
+                             l->resize.cubic,
+                             rows ? l->resize.scale_h : l->resize.scale_w};
     return r;
 }
 

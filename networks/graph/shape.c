@@ -18,13 +18,15 @@ static int64_t windows(int64_t in, int k, int stride, int pad, int dil, bool cei
 
 static hp_status window_shape(const hp_graph *g, const hp_layer *l, int c, hp_tensor *out, hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[0]];
-    const int64_t h = windows(x->h, l->kh, l->stride_h, l->pad_h, l->dil_h, l->ceil_mode),
-                  w = windows(x->w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
+    const int64_t h = windows(x->h, l->window.kh, l->window.stride_h, l->window.pad_h, l->window.dil_h,
+                              l->window.ceil_mode),
+                  w = windows(x->w, l->window.kw, l->window.stride_w, l->window.pad_w, l->window.dil_w,
+                              l->window.ceil_mode);
     *out = (hp_tensor){
         .h = l->out_h > 0 ? l->out_h : (int32_t)h, .w = l->out_w > 0 ? l->out_w : (int32_t)w, .c = c};
     if (out->h > 0 && out->w > 0) return HP_OK;
-    return hp_fail(err, HP_EPLAN, "layer %s: a %dx%d window does not fit into %dx%d", l->name, l->kh, l->kw,
-                   x->h, x->w);
+    return hp_fail(err, HP_EPLAN, "layer %s: a %dx%d window does not fit into %dx%d", l->name, l->window.kh,
+                   l->window.kw, x->h, x->w);
 }
 
 static hp_status check_groups(const hp_graph *g, const hp_layer *l, int out_c, hp_error *err) {
@@ -55,8 +57,12 @@ static int64_t covered(int64_t n, int k, int stride, int pad, int dil) {
 
 static hp_status convt_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[0]];
-    const int64_t h = l->out_h > 0 ? l->out_h : covered(x->h, l->kh, l->stride_h, l->pad_h, l->dil_h),
-                  w = l->out_w > 0 ? l->out_w : covered(x->w, l->kw, l->stride_w, l->pad_w, l->dil_w);
+    const int64_t h = l->out_h > 0
+                          ? l->out_h
+                          : covered(x->h, l->window.kh, l->window.stride_h, l->window.pad_h, l->window.dil_h),
+                  w = l->out_w > 0
+                          ? l->out_w
+                          : covered(x->w, l->window.kw, l->window.stride_w, l->window.pad_w, l->window.dil_w);
     HP_TRY(check_groups(g, l, out_c, err));
     if (h < 1 || w < 1 || h > INT32_MAX || w > INT32_MAX)
         return hp_fail(err, HP_EPLAN, "layer %s: %dx%d becomes %" PRId64 "x%" PRId64, l->name, x->h, x->w, h,
@@ -68,9 +74,10 @@ static hp_status convt_shape(const hp_graph *g, const hp_layer *l, int out_c, hp
 static hp_status pad_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     (void)out_c;
     const hp_tensor *x = &g->tensor[l->in[0]];
-    if (l->pad_h < 0 || l->pad_w < 0 || l->pad_h > l->out_h - x->h || l->pad_w > l->out_w - x->w)
+    if (l->window.pad_h < 0 || l->window.pad_w < 0 || l->window.pad_h > l->out_h - x->h ||
+        l->window.pad_w > l->out_w - x->w)
         return hp_fail(err, HP_EINTERNAL, "layer %s: %dx%d at %d,%d does not lie in %dx%d", l->name, x->h,
-                       x->w, l->pad_h, l->pad_w, l->out_h, l->out_w);
+                       x->w, l->window.pad_h, l->window.pad_w, l->out_h, l->out_w);
     *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = x->c};
     return HP_OK;
 }
@@ -83,11 +90,13 @@ static bool all_inside(int out, int in, int k, int stride, int pad, int dil) {
 static hp_status pool_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     (void)out_c;
     const hp_tensor *x = &g->tensor[l->in[0]];
-    if (l->op == HP_AVGPOOL && (l->dil_h > 1 || l->dil_w > 1))
+    if (l->op == HP_AVGPOOL && (l->window.dil_h > 1 || l->window.dil_w > 1))
         return hp_fail(err, HP_EUNAVAIL, "layer %s: mean pooling with dilation", l->name);
     HP_TRY(window_shape(g, l, x->c, out, err));
-    if ((l->out_h <= 0 || all_inside(out->h, x->h, l->kh, l->stride_h, l->pad_h, l->dil_h)) &&
-        (l->out_w <= 0 || all_inside(out->w, x->w, l->kw, l->stride_w, l->pad_w, l->dil_w)))
+    if ((l->out_h <= 0 ||
+         all_inside(out->h, x->h, l->window.kh, l->window.stride_h, l->window.pad_h, l->window.dil_h)) &&
+        (l->out_w <= 0 ||
+         all_inside(out->w, x->w, l->window.kw, l->window.stride_w, l->window.pad_w, l->window.dil_w)))
         return HP_OK;
     return hp_fail(err, HP_EPLAN, "layer %s: some of %dx%d windows lie beside the %dx%d map", l->name, out->h,
                    out->w, x->h, x->w);
@@ -150,8 +159,8 @@ static hp_status mul_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_t
 static hp_status attention_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
                                  hp_error *err) {
     const hp_tensor *q = &g->tensor[l->in[0]], *k = &g->tensor[l->in[1]], *v = &g->tensor[l->in[2]];
-    const bool placed = l->causal || l->kh > 0 || l->n_param > 0 || l->rotary > 0;
-    const int heads = l->groups, kv_heads = l->kv_heads;
+    const bool placed = l->attention.causal || l->window.kh > 0 || l->n_param > 0 || l->attention.rotary > 0;
+    const int heads = l->groups, kv_heads = l->attention.kv_heads;
     (void)out_c;
     *out = *q;
     if (heads < 1 || kv_heads < 1 || q->c % heads || heads % kv_heads || k->c != q->c / heads * kv_heads)
@@ -159,7 +168,8 @@ static hp_status attention_shape(const hp_graph *g, const hp_layer *l, int out_c
                        k->c, kv_heads);
     if (k->h != v->h || k->w != v->w || k->c != v->c || (placed && (k->h != q->h || k->w != q->w)))
         return hp_fail(err, HP_EINTERNAL, "layer %s: queries, keys and values of other shapes", l->name);
-    if ((l->kh > 0) != (l->kw > 0) || (l->kh > 0 && l->causal) || (l->rotary > 0 && q->c / heads % 2))
+    if ((l->window.kh > 0) != (l->window.kw > 0) || (l->window.kh > 0 && l->attention.causal) ||
+        (l->attention.rotary > 0 && q->c / heads % 2))
         return hp_fail(err, HP_EINTERNAL, "layer %s: attends to no such pixels", l->name);
     return HP_OK;
 }
@@ -185,10 +195,10 @@ static hp_status classtoken_shape(const hp_graph *g, const hp_layer *l, int out_
 static hp_status crop_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out, hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[0]];
     (void)out_c;
-    if (l->pad_h < 0 || l->pad_w < 0 || l->out_h < 1 || l->out_w < 1 || l->pad_h > x->h - l->out_h ||
-        l->pad_w > x->w - l->out_w)
+    if (l->window.pad_h < 0 || l->window.pad_w < 0 || l->out_h < 1 || l->out_w < 1 ||
+        l->window.pad_h > x->h - l->out_h || l->window.pad_w > x->w - l->out_w)
         return hp_fail(err, HP_EINTERNAL, "layer %s: %dx%d at %d,%d do not lie in %dx%d", l->name, l->out_h,
-                       l->out_w, l->pad_h, l->pad_w, x->h, x->w);
+                       l->out_w, l->window.pad_h, l->window.pad_w, x->h, x->w);
     *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = x->c};
     return HP_OK;
 }
@@ -208,27 +218,29 @@ static bool border_reaches(hp_border border, int64_t n, int64_t before, int64_t 
 
 /* Are all channels in range? The first and last step suffice. */
 static bool channels_within(const hp_layer *l, int64_t channels) {
-    const int64_t block = (int64_t)l->kh * l->kw;
-    if (l->kh < 1 || l->kw < 1 || l->out_c < 1 || l->groups < 1 || block > INT32_MAX) return false;
-    const int64_t n = block * l->out_c, outer = n / l->groups - 1;
-    const double last = (double)l->first + (double)(l->groups - 1) * l->step +
-                        (double)outer * l->step_outer; /* exact up to 2^53, more than any channel count */
+    const int64_t block = (int64_t)l->window.kh * l->window.kw;
+    if (l->window.kh < 1 || l->window.kw < 1 || l->gather.out_c < 1 || l->groups < 1 || block > INT32_MAX)
+        return false;
+    const int64_t n = block * l->gather.out_c, outer = n / l->groups - 1;
+    const double last =
+        (double)l->gather.first + (double)(l->groups - 1) * l->gather.step +
+        (double)outer * l->gather.step_outer; /* exact up to 2^53, more than any channel count */
     return n % l->groups == 0 && last < (double)channels;
 }
 
 static hp_status gather_shape(const hp_graph *g, const hp_layer *l, int out_c, hp_tensor *out,
                               hp_error *err) {
     const hp_tensor *x = &g->tensor[l->in[0]];
-    const int64_t h = (int64_t)x->h * l->kh, w = (int64_t)x->w * l->kw;
+    const int64_t h = (int64_t)x->h * l->window.kh, w = (int64_t)x->w * l->window.kw;
     (void)out_c;
     if (!channels_within(l, x->c))
         return hp_fail(err, HP_EINTERNAL, "layer %s: gathers channels that %d do not have", l->name, x->c);
     if (l->out_h < 1 || l->out_w < 1 ||
-        !border_reaches((hp_border)l->border, h, l->pad_h, l->out_h - l->pad_h - h) ||
-        !border_reaches((hp_border)l->border, w, l->pad_w, l->out_w - l->pad_w - w))
+        !border_reaches((hp_border)l->gather.border, h, l->window.pad_h, l->out_h - l->window.pad_h - h) ||
+        !border_reaches((hp_border)l->gather.border, w, l->window.pad_w, l->out_w - l->window.pad_w - w))
         return hp_fail(err, HP_EPLAN, "layer %s: %dx%d cannot be made of %" PRId64 "x%" PRId64 " pixels",
                        l->name, l->out_h, l->out_w, h, w);
-    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = l->out_c};
+    *out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = l->gather.out_c};
     return HP_OK;
 }
 

@@ -14,7 +14,7 @@ static bool keeps_channels(const hp_layer *l) {
 static void mark_heads(hp_graph *g, const hp_layer *l) {
     for (int k = 0; k < l->n_in; k++) {
         hp_tensor *x = &g->tensor[l->in[k]];
-        if (x->tp_unit > 0) x->tp_unit = x->c / (k ? l->kv_heads : l->groups);
+        if (x->tp_unit > 0) x->tp_unit = x->c / (k ? l->attention.kv_heads : l->groups);
     }
 }
 

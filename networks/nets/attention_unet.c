@@ -28,7 +28,7 @@ static int attend(hp_builder *b, int skip, int gate, int level) {
     static const char *const of_gate[2] = {"W_g.0", "W_g.1"}, *const of_skip[2] = {"W_x.0", "W_x.1"},
                              *const to_one[2] = {"psi.0", "psi.1"};
     const hp_tensor t = b->g->tensor[skip];
-    const hp_layer all_channels = {.out_c = t.c};
+    const hp_layer all_channels = {.gather.out_c = t.c};
     hp_build_scope(b, "Att%d.", level);
     const int g = conv_bn(b, gate, of_gate, t.c / 2, 1), x = conv_bn(b, skip, of_skip, t.c / 2, 1);
     int y = hp_build_act(b, hp_build_add(b, g, x, "add"), "relu", HP_ACT_RELU);

@@ -105,22 +105,22 @@ static hp_layer window_layer(hp_layer_op op, int x, hp_window w) {
     return (hp_layer){.op = op,
                       .n_in = 1,
                       .in = {x},
-                      .kh = w.k,
-                      .kw = w.k,
-                      .stride_h = stride,
-                      .stride_w = stride,
-                      .pad_h = w.pad,
-                      .pad_w = w.pad,
-                      .dil_h = 1,
-                      .dil_w = 1,
+                      .window.kh = w.k,
+                      .window.kw = w.k,
+                      .window.stride_h = stride,
+                      .window.stride_w = stride,
+                      .window.pad_h = w.pad,
+                      .window.pad_w = w.pad,
+                      .window.dil_h = 1,
+                      .window.dil_w = 1,
                       .groups = or_one(w.groups)};
 }
 
 static int append_conv(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
     const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c / l.groups;
-    const int64_t fan_in = (int64_t)in_c * l.kh * l.kw;
+    const int64_t fan_in = (int64_t)in_c * l.window.kh * l.window.kw;
     hp_build_append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in,
-                          (const int[4]){out_c, in_c, l.kh, l.kw});
+                          (const int[4]){out_c, in_c, l.window.kh, l.window.kw});
     if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
 }
@@ -131,17 +131,17 @@ int hp_build_conv(hp_builder *b, int x, const char *name, int out_c, hp_window w
 
 int hp_build_conv_rect(hp_builder *b, int x, const char *name, int out_c, int kh, int kw) {
     hp_layer l = window_layer(HP_CONV, x, (hp_window){.k = kh, .pad = (kh - 1) / 2});
-    l.kw = kw;
-    l.pad_w = (kw - 1) / 2;
+    l.window.kw = kw;
+    l.window.pad_w = (kw - 1) / 2;
     return append_conv(b, l, name, out_c, false);
 }
 
 /* torch takes a weight's fan-in from its second dimension, here the outputs of a group. */
 static int append_convt(hp_builder *b, hp_layer l, const char *name, int out_c, bool bias) {
     const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c, outs = out_c / l.groups;
-    const int64_t fan_in = (int64_t)outs * l.kh * l.kw;
+    const int64_t fan_in = (int64_t)outs * l.window.kh * l.window.kw;
     hp_build_append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in,
-                          (const int[4]){in_c, outs, l.kh, l.kw});
+                          (const int[4]){in_c, outs, l.window.kh, l.window.kw});
     if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
 }
@@ -174,7 +174,8 @@ int hp_build_act(hp_builder *b, int x, const char *name, hp_act act) {
 }
 
 int hp_build_act_with(hp_builder *b, int x, const char *name, hp_act act, double act_a, double act_b) {
-    const hp_layer l = {.op = HP_ACT, .act = act, .act_a = act_a, .act_b = act_b, .n_in = 1, .in = {x}};
+    const hp_layer l = {
+        .op = HP_ACT, .act = act, .act_arg.a = act_a, .act_arg.b = act_b, .n_in = 1, .in = {x}};
     return hp_build_append(b, l, name, 0);
 }
 
@@ -193,8 +194,8 @@ int hp_build_resize(hp_builder *b, int x, const char *name, int h, int w, hp_int
                         .in = {x},
                         .out_h = h,
                         .out_w = w,
-                        .interpolation = interpolation,
-                        .corners = corners};
+                        .resize.interpolation = interpolation,
+                        .resize.corners = corners};
     return hp_build_append(b, l, name, 0);
 }
 
@@ -215,8 +216,8 @@ int hp_build_pad(hp_builder *b, int x, const char *name, int h, int w) {
     const hp_layer l = {.op = HP_PAD,
                         .n_in = 1,
                         .in = {x},
-                        .pad_h = (h - t->h) / 2,
-                        .pad_w = (w - t->w) / 2,
+                        .window.pad_h = (h - t->h) / 2,
+                        .window.pad_w = (w - t->w) / 2,
                         .out_h = h,
                         .out_w = w};
     return hp_build_append(b, l, name, 0);
@@ -228,13 +229,13 @@ int hp_build_maxpool(hp_builder *b, int x, const char *name, hp_window w) {
 
 int hp_build_maxpool_ceil(hp_builder *b, int x, const char *name, hp_window w) {
     hp_layer l = window_layer(HP_MAXPOOL, x, w);
-    l.ceil_mode = true;
+    l.window.ceil_mode = true;
     return hp_build_append(b, l, name, 0);
 }
 
 int hp_build_avgpool(hp_builder *b, int x, const char *name, hp_window w) {
     hp_layer l = window_layer(HP_AVGPOOL, x, w);
-    l.count_include_pad = true; /* nn.AvgPool2d's default */
+    l.window.count_include_pad = true; /* nn.AvgPool2d's default */
     return hp_build_append(b, l, name, 0);
 }
 

@@ -70,13 +70,13 @@ int hp_build_attention(hp_builder *b, int q, int k, int v, const char *name, hp_
                         .n_in = 3,
                         .in = {q, k, v},
                         .groups = h.heads,
-                        .kv_heads = h.kv_heads ? h.kv_heads : h.heads,
-                        .causal = h.causal,
-                        .kh = h.window_h,
-                        .kw = h.window_w,
-                        .pad_h = h.shift_h,
-                        .pad_w = h.shift_w,
-                        .rotary = h.rotary};
+                        .attention.kv_heads = h.kv_heads ? h.kv_heads : h.heads,
+                        .attention.causal = h.causal,
+                        .window.kh = h.window_h,
+                        .window.kw = h.window_w,
+                        .window.pad_h = h.shift_h,
+                        .window.pad_w = h.shift_w,
+                        .attention.rotary = h.rotary};
     const int y = hp_build_append(b, l, name, 0), places = (2 * h.window_h - 1) * (2 * h.window_w - 1);
     if (h.bias)
         hp_build_append_param(b, "relative_position_bias_table", HP_PARAM_TABLE, HP_INIT_ZERO, places,
@@ -106,8 +106,13 @@ int hp_build_classtoken(hp_builder *b, int x, const char *name) {
 }
 
 int hp_build_crop(hp_builder *b, int x, const char *name, int at_h, int at_w, int h, int w) {
-    const hp_layer l = {
-        .op = HP_CROP, .n_in = 1, .in = {x}, .pad_h = at_h, .pad_w = at_w, .out_h = h, .out_w = w};
+    const hp_layer l = {.op = HP_CROP,
+                        .n_in = 1,
+                        .in = {x},
+                        .window.pad_h = at_h,
+                        .window.pad_w = at_w,
+                        .out_h = h,
+                        .out_w = w};
     return hp_build_append(b, l, name, 0);
 }
 

@@ -59,7 +59,7 @@ static bool never_negative(const onnx_reader *r, const hp_layer *l) {
         [HP_PAD] = true,     [HP_RESIZE] = true,  [HP_CONCAT] = true,
         [HP_ADD] = true,     [HP_MUL] = true,     [HP_GATHER] = true,
     };
-    bool all = keeps_sign[l->op] && l->interpolation != HP_CUBIC; /* which overshoots */
+    bool all = keeps_sign[l->op] && l->resize.interpolation != HP_CUBIC; /* which overshoots */
     for (int i = 0; i < l->n_in; i++) all &= r->note[l->in[i]].never_negative;
     return all || l->op == HP_SOFTMAX || (hp_layer_has_act(l) && hp_act_bounds_of(l).least >= 0);
 }

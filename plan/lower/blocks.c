@@ -97,13 +97,13 @@ static void give_back(hp_role_builder *c, int bucket) {
 }
 
 void lower_give_back(hp_role_builder *c) {
-    for (int i = 0; i < c->r->n_bucket && !c->facts->s->keep; i++)
+    for (int i = 0; i < c->r->n_bucket && !c->facts->s->zero.keep; i++)
         if (c->zero.block[i].params >= 0) give_back(c, i);
 }
 
 /* Buckets all of whose layers lie behind the pass. */
 static void leave_behind(hp_role_builder *c, int layer, bool backward) {
-    for (int i = 0; i < c->r->n_bucket && !c->facts->s->keep; i++) {
+    for (int i = 0; i < c->r->n_bucket && !c->facts->s->zero.keep; i++) {
         const block *b = &c->zero.block[i];
         if (b->params >= 0 && (backward ? b->lowest > layer : b->highest < layer)) give_back(c, i);
     }
@@ -121,7 +121,7 @@ static bool reads_params(const hp_role_builder *c, int layer, bool backward) {
 /* The buckets that the pass comes to after this one. */
 static void gather_ahead(hp_role_builder *c, int layer, bool backward) {
     const int step = backward ? -1 : 1;
-    int ahead = c->facts->s->prefetch, last = lower_bucket(c, layer);
+    int ahead = c->facts->s->zero.prefetch, last = lower_bucket(c, layer);
     for (int l = layer + step; ahead > 0 && l >= c->zero.run_from && l < c->zero.run_to; l += step) {
         if (!reads_params(c, l, backward) || lower_bucket(c, l) == last) continue;
         last = lower_bucket(c, l);

@@ -20,11 +20,11 @@ static void default_unit_costs(const hp_graph *g, double *cost) {
 }
 
 void hp_strategy_fill_cut(const hp_graph *g, const double *unit_cost, hp_strategy *s) {
-    if (s->n_cut) return;
+    if (s->cut.n) return;
     double *cost = unit_cost ? NULL : hp_alloc(sizeof(double) * (size_t)g->n_unit);
     if (!unit_cost) default_unit_costs(g, cost);
-    s->n_cut = s->stages * s->chunks;
-    hp_cut_balanced(unit_cost ? unit_cost : cost, g->n_unit, s->n_cut, s->cut);
+    s->cut.n = s->stages * s->chunks;
+    hp_cut_balanced(unit_cost ? unit_cost : cost, g->n_unit, s->cut.n, s->cut.units);
     free(cost);
 }
 
@@ -83,7 +83,7 @@ static void build_vstages(hp_lower_facts *f) {
         hp_vstage *s = &f->vstage[v];
         const hp_layout layout = hp_stage_layout(f->s, v % f->s->stages);
         s->first = f->g->unit_first[unit];
-        unit += f->s->cut[v];
+        unit += f->s->cut.units[v];
         s->end = f->g->unit_first[unit];
         s->out = crossing(f, s->end, &s->n_out);
         if (v) {
@@ -92,9 +92,9 @@ static void build_vstages(hp_lower_facts *f) {
         }
         /* channels are gathered before every convolution, another branch's tensors before every reader, and
          * rows or channels where ranks that share them change over */
-        const bool gathers = f->s->cp * f->s->bp * f->s->tp * f->s->seq > 1;
-        const int halo = gathers ? 1 : f->s->halo;
-        s->deep = v ? 0 : lower_stream_end(f->g, f->s, f->s->cut[0]);
+        const bool gathers = f->s->cp * f->s->bp * f->s->tp * f->s->seq.ranks > 1;
+        const int halo = gathers ? 1 : f->s->sp.halo;
+        s->deep = v ? 0 : lower_stream_end(f->g, f->s, f->s->cut.units[0]);
         s->geo =
             hp_geometry_deep(f->arena, f->g, &layout, f->s->bp, s->first, s->end, samples, halo, s->deep);
         plan_exchanges(f, s);
@@ -198,7 +198,7 @@ static void lower_role(hp_program_builder *b, int role) {
 /* Members of the largest group, where each may be a root. */
 static int most_roots(const hp_program_builder *b) {
     int most = 1;
-    for (int g = 0; g < b->p->n_group && b->facts->s->sync == HP_SYNC_PS; g++)
+    for (int g = 0; g < b->p->n_group && b->facts->s->sync.how == HP_SYNC_PS; g++)
         if (hp_group_size(b->p, g) > most) most = hp_group_size(b->p, g);
     return most;
 }
@@ -229,8 +229,8 @@ static hp_program *new_program(const hp_lower_facts *f) {
                       .micro = micro,
                       .clients = f->s->clients,
                       .bn = f->s->bn,
-                      .zero = f->s->zero,
-                      .local = replicas > 1 ? f->s->local : 0,
+                      .zero = f->s->zero.stage,
+                      .local = replicas > 1 ? f->s->sync.local : 0,
                       .device = (int32_t)hp_device_kind_of(f->o->device),
                       .batch = f->o->batch,
                       .micro_batch = f->o->batch / ((int64_t)replicas * micro),

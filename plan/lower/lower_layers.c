@@ -188,7 +188,7 @@ static bool forward_in_pieces(hp_role_builder *c, const hp_pass *a, int layer, i
     const hp_layer *l = &c->facts->g->layer[layer];
     const hp_box *have = lower_have(c->facts, a, l->out);
     hp_box piece[5];
-    if (c->facts->s->overlap != HP_OVERLAP_INTERIOR || l->op != HP_CONV || hp_layer_adds(l) ||
+    if (c->facts->s->sp.overlap != HP_OVERLAP_INTERIOR || l->op != HP_CONV || hp_layer_adds(l) ||
         a->f->ext[l->in[0]] >= 0)
         return false;
     const int n = hp_interior(c->facts->g, layer, lower_have(c->facts, a, l->in[0]),

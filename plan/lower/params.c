@@ -104,7 +104,7 @@ static int64_t layer_elems(const hp_role_builder *c, int vstage, int part, int l
 /* Ends the open bucket with layer `last`; without parameters there is none. */
 static void end_bucket(hp_role_builder *c, int group, int last, places *at) {
     hp_role *r = c->r;
-    const int parts = c->facts->s->zero && group >= 0 ? hp_group_size(c->shared->p, group) : 1;
+    const int parts = c->facts->s->zero.stage && group >= 0 ? hp_group_size(c->shared->p, group) : 1;
     const int64_t count = hp_round_up(at->trained - at->bucket, (int64_t)PARAM_ALIGN * parts);
     if (!count) return;
     r->bucket[r->n_bucket] = (hp_bucket){at->bucket, count, at->shard, group, parts};

@@ -61,16 +61,16 @@ static void seats_tile(hp_arena *arena, const hp_strategy *s, int per_node, int3
 /* The list gives the seats of one replica, repeated for each, or the seats of all replicas. */
 static void seats_as_written(const hp_strategy *s, int32_t *seat) {
     const int places = hp_strategy_devices(s);
-    for (int k = 0; k < places; k++) seat[k] = k - k % s->n_seat + s->seat[k % s->n_seat];
+    for (int k = 0; k < places; k++) seat[k] = k - k % s->place.n_seat + s->place.seat[k % s->place.n_seat];
 }
 
 const int32_t *hp_seats_of(hp_arena *arena, const hp_strategy *s, const hp_machine *m) {
     const int places = hp_strategy_devices(s), per_node = m->devices_per_node;
-    if (s->place == HP_PLACE_BLOCK || m->nodes == 1 || places <= per_node) return NULL;
+    if (s->place.how == HP_PLACE_BLOCK || m->nodes == 1 || places <= per_node) return NULL;
     int32_t *seat = HP_NEW(arena, int32_t, places);
-    if (s->place == HP_PLACE_CYCLIC)
+    if (s->place.how == HP_PLACE_CYCLIC)
         hp_seats_cyclic(places, per_node, seat);
-    else if (s->place == HP_PLACE_TILE)
+    else if (s->place.how == HP_PLACE_TILE)
         seats_tile(arena, s, per_node, seat);
     else
         seats_as_written(s, seat);

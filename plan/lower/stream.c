@@ -246,9 +246,9 @@ static void note_readers(stream *s) {
 }
 
 int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
-    if (s->strips <= 1) return 0;
-    const int deep = s->deep && s->deep < units ? s->deep : units;
-    const bool columns = s->n_sp > 0 && s->sp_cols[0] > 1;
+    if (s->strips.n <= 1) return 0;
+    const int deep = s->strips.deep && s->strips.deep < units ? s->strips.deep : units;
+    const bool columns = s->sp.n > 0 && s->sp.cols[0] > 1;
     int end = 1;
     while (end < g->unit_first[deep] && !hp_layer_reads_all_rows(g, end) &&
            !(columns && g->layer[end].op == HP_ADAPTPOOL)) /* needs all columns, but tiles have some */
@@ -259,8 +259,8 @@ int lower_stream_end(const hp_graph *g, const hp_strategy *s, int units) {
 void lower_streamed(hp_role_builder *c, const hp_pass *a, int end) {
     stream s = {c, a, end, HP_NEW(c->facts->arena, strip_tensor, c->facts->g->n_tensor)};
     note_readers(&s);
-    for (int k = 0; k < c->facts->s->strips; k++) {
-        plan_strip(&s, k, c->facts->s->strips);
+    for (int k = 0; k < c->facts->s->strips.n; k++) {
+        plan_strip(&s, k, c->facts->s->strips.n);
         lower_strip(&s);
     }
     for (int l = 0; l < end; l++) /* the image too: later layers may read more of it than the segment does */

@@ -7,7 +7,7 @@
 #include "plan/lower/lower_inside.h"
 
 bool lower_is_local(const hp_lower_facts *f) {
-    return f->s->sync == HP_SYNC_LOCAL && hp_strategy_replicas(f->s) > 1;
+    return f->s->sync.how == HP_SYNC_LOCAL && hp_strategy_replicas(f->s) > 1;
 }
 
 static int collective(hp_role_builder *c, int group, hp_reduction reduction, int bucket, int32_t buffer) {

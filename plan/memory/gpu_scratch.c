@@ -38,7 +38,7 @@ int64_t hp_gpu_attend_products(const hp_graph *g, int layer, const hp_shape *s) 
 
 static int64_t attend_bytes(const hp_graph *g, int layer, const hp_shape *s) {
     const hp_layer *l = &g->layer[layer];
-    const int64_t places = l->n_param > 0 ? (2 * (int64_t)l->kh - 1) * (2 * l->kw - 1) : 0;
+    const int64_t places = l->n_param > 0 ? (2 * (int64_t)l->window.kh - 1) * (2 * l->window.kw - 1) : 0;
     return hp_gpu_attend_products(g, layer, s) +
            hp_round_up(8 * HP_GPU_BIAS_PARTS * places * hp_attention_heads(g, layer, s), LINE);
 }

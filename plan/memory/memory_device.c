@@ -13,13 +13,14 @@ enum {
 };
 
 static int64_t taps(const hp_layer *l) {
-    return (int64_t)l->kh * l->kw;
+    return (int64_t)l->window.kh * l->window.kw;
 }
 
 bool hp_conv_winograd(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    if (l->op != HP_CONV || l->groups > 1 || l->kh != 3 || l->kw != 3 || l->stride_h != 1 ||
-        l->stride_w != 1 || l->dil_h > 1 || l->dil_w > 1 || l->pad_h > 2 || l->pad_w > 2)
+    if (l->op != HP_CONV || l->groups > 1 || l->window.kh != 3 || l->window.kw != 3 ||
+        l->window.stride_h != 1 || l->window.stride_w != 1 || l->window.dil_h > 1 || l->window.dil_w > 1 ||
+        l->window.pad_h > 2 || l->window.pad_w > 2)
         return false;
     const hp_tensor *x = &g->tensor[l->in[0]], *y = &g->tensor[l->out];
     if (x->c % 16 || y->c % 16 || x->c < 32 || y->c < 32)
@@ -116,7 +117,7 @@ static int64_t library_weights(const hp_layer *l, const hp_shape *s) {
 
 static int64_t library_scratch(const hp_layer *l, const hp_shape *s, hp_task_op op) {
     int64_t bytes = LIBRARY_SCRATCH;
-    if (taps(l) == 1 && (l->stride_h > 1 || l->stride_w > 1))
+    if (taps(l) == 1 && (l->window.stride_h > 1 || l->window.stride_w > 1))
         bytes += 4 * (int64_t)s->oh * s->ow * hp_round_up(s->ic, 16);
     if (op !=
         HP_TASK_PACK) /* gradients before reordering, or weights in a layout that differs from the pack */
@@ -160,7 +161,7 @@ static int64_t attend_sums(const hp_graph *g, const hp_layer *l, const hp_shape 
     const hp_tensor *map = &g->tensor[l->in[1]];
     const bool windowed = hp_layer_is_windowed(l);
     const int64_t width = hp_round_up(hp_head_channels(g, l), HP_WINOGRAD_PANEL),
-                  keys = windowed ? (int64_t)l->kh * l->kw : (int64_t)map->h * map->w;
+                  keys = windowed ? (int64_t)l->window.kh * l->window.kw : (int64_t)map->h * map->w;
     if (keys <= HP_ATTEND_KEYS * HP_ATTEND_BLOCK) return 0;
     return width * (windowed ? keys : s->oh * s->ow);
 }
@@ -178,7 +179,7 @@ int64_t hp_turned_bytes(const hp_layer *l, const hp_shape *s) {
 }
 
 int64_t hp_spread_bytes(const hp_layer *l, hp_task_op op, const hp_shape *s) {
-    const int64_t down = l->op == HP_GATHER ? l->kh : 1, along = l->op == HP_GATHER ? l->kw : 1;
+    const int64_t down = l->op == HP_GATHER ? l->window.kh : 1, along = l->op == HP_GATHER ? l->window.kw : 1;
     const bool grows = s->oh > s->ih * down || s->ow > s->iw * along || s->oc > s->ic;
     const bool spreads = (l->op == HP_RESIZE || l->op == HP_GATHER) && op == HP_TASK_BWD && grows;
     return spreads ? hp_round_up(8 * s->n * s->ih * s->iw * s->ic, LINES) : 0;

@@ -64,7 +64,7 @@ int64_t hp_gpu_infer_pack_bytes(const hp_graph *g, int layer, const hp_shape *s,
     const hp_layer *l = &g->layer[layer];
     if (s->oc < 1 || !hp_layer_is_matrix(l)) return hp_infer_pack_bytes(g, layer, s, real);
     const hp_dtype x = stored(g, l->in[0], real);
-    return hp_round_up(x == HP_U8 || l->dynamic ? byte_weights(l, s) : real_weights(l, s, x), LINES);
+    return hp_round_up(x == HP_U8 || l->deployed.dynamic ? byte_weights(l, s) : real_weights(l, s, x), LINES);
 }
 
 /* Bytes for input that is quantised at run time: the quantised sample, a scale per output, and the range
@@ -79,7 +79,7 @@ int64_t hp_gpu_infer_scratch_bytes(const hp_graph *g, int layer, const hp_shape 
     const hp_layer *l = &g->layer[layer];
     const int64_t own = hp_gpu_scratch_bytes(g, layer, HP_TASK_FWD, s);
     if (s->oc < 1 || !hp_layer_is_matrix(l)) return own;
-    if (l->dynamic) return own + dynamic_bytes(s);
+    if (l->deployed.dynamic) return own + dynamic_bytes(s);
     const hp_dtype x = stored(g, l->in[0], real);
     return x == HP_U8 ? own : own + hp_gpu_workspace_bytes(g, layer, s, x);
 }

@@ -16,14 +16,14 @@ static const kind kinds[HP_DTYPES] = {
  * holds all columns of a filter, 4 rows each, at once. Raw pixels have a separate zero point per channel. */
 static bool is_depthwise(const hp_graph *g, const hp_layer *l) {
     const hp_tensor *x = &g->tensor[l->in[0]];
-    const int64_t columns = (int64_t)(l->kw - 1) * (l->dil_w > 1 ? l->dil_w : 1) + 1;
+    const int64_t columns = (int64_t)(l->window.kw - 1) * (l->window.dil_w > 1 ? l->window.dil_w : 1) + 1;
     return l->op == HP_CONV && l->groups > 1 && l->groups == x->c && l->groups == g->tensor[l->out].c &&
            (x->producer > 0 || x->store != HP_STORE_U8) &&
-           columns * ((l->kh + 3) / 4) <= HP_DEPTHWISE_COLUMNS;
+           columns * ((l->window.kh + 3) / 4) <= HP_DEPTHWISE_COLUMNS;
 }
 
 static bool side_by_side(const hp_layer *l) {
-    return l->op == HP_LINEAR || (l->op == HP_CONV && l->groups < 2 && l->dil_w < 2);
+    return l->op == HP_LINEAR || (l->op == HP_CONV && l->groups < 2 && l->window.dil_w < 2);
 }
 
 static void set_steps(hp_panels *p, bool neighbours) {
@@ -45,7 +45,7 @@ static void set_depthwise(hp_panels *p, int32_t channels) {
 
 hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype real) {
     const hp_layer *l = &g->layer[layer];
-    const hp_dtype x = l->dynamic ? HP_U8 : hp_tensor_dtype(&g->tensor[l->in[0]], real);
+    const hp_dtype x = l->deployed.dynamic ? HP_U8 : hp_tensor_dtype(&g->tensor[l->in[0]], real);
     const bool ref = real == HP_F64; /* float32 weights */
     const kind k = ref && x != HP_U8 ? (kind){hp_dtype_bytes(x), 4, 1} : kinds[x];
     const int32_t groups = s->groups > 0 ? s->groups : 1;
@@ -61,7 +61,7 @@ hp_panels hp_panels_of(const hp_graph *g, int layer, const hp_shape *s, hp_dtype
                    .elem = k.elem,
                    .weight = k.weight,
                    .dot = k.dot,
-                   .map = l->dynamic ? (int64_t)s->ih * s->iw * s->ic : 0};
+                   .map = l->deployed.dynamic ? (int64_t)s->ih * s->iw * s->ic : 0};
     if (p.depthwise)
         set_depthwise(&p, s->oc);
     else

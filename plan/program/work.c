@@ -43,7 +43,7 @@ static void set_lengths(int32_t length[HP_AXES], const hp_box *b) {
 
 /* Rows and columns, fewer than the stride, that no window reaches are there all the same. */
 static void add_unread(const hp_layer *l, const hp_box *have, hp_box *need) {
-    const int slack[HP_AXES] = {0, l->stride_h - 1, l->stride_w - 1, 0};
+    const int slack[HP_AXES] = {0, l->window.stride_h - 1, l->window.stride_w - 1, 0};
     for (int a = HP_AXIS_H; a <= HP_AXIS_W; a++) {
         const int32_t most = need->hi[a] + (slack[a] > 0 ? slack[a] : 0);
         if (have->hi[a] > need->hi[a]) need->hi[a] = have->hi[a] < most ? have->hi[a] : most;
@@ -117,8 +117,8 @@ static double reads_per_output(const hp_graph *g, const hp_work_case *c) {
 static double macs(const hp_graph *g, const hp_work_case *c, double y) {
     const hp_layer *l = &g->layer[c->layer];
     if (l->op == HP_CONVT)
-        return hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) * l->kh * l->kw * c->out[HP_AXIS_C] /
-               hp_local_groups(g, l, c->out[HP_AXIS_C]);
+        return hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) * l->window.kh * l->window.kw *
+               c->out[HP_AXIS_C] / hp_local_groups(g, l, c->out[HP_AXIS_C]);
     return y * reads_per_output(g, c);
 }
 
@@ -147,7 +147,9 @@ static double norm_traffic(const hp_work_case *c, double x, double y) {
 
 /* A range of what it reads, then its bytes: of layers that quantise their input. */
 static double passes(hp_dtype dtype, const hp_layer *l, const hp_work_case *c) {
-    return l->dynamic ? (2 * hp_dtype_bytes(dtype) + 1) * hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+    return l->deployed.dynamic
+               ? (2 * hp_dtype_bytes(dtype) + 1) * hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C)
+               : 0;
 }
 
 /* The gradient of a table is written whole: rows that are not read get zeros. */
@@ -165,8 +167,9 @@ static double layer_traffic(const hp_graph *g, hp_dtype dtype, const hp_work_cas
     const hp_layer *l = &g->layer[c->layer];
     const double element = hp_dtype_bytes(dtype),
                  made = hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype)),
-                 weight = l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element,
-                 narrowed = l->dynamic ? (element - 1) * hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
+                 weight = l->deployed.dynamic || g->tensor[l->in[0]].store == HP_STORE_U8 ? 1 : element,
+                 narrowed =
+                     l->deployed.dynamic ? (element - 1) * hp_length_product(c->in, HP_AXIS_N, HP_AXIS_C) : 0;
     return element * (double)(c->in_elems - c->stored_elems) - narrowed + (double)c->stored_bytes + made * y +
            (hp_layer_is_matrix(l) ? weight * param_elems(g, c) : 0) + element * table_traffic(g, c) +
            (l->op == HP_ATTENTION && c->op == HP_TASK_BWD ? element * (double)c->in_elems + 2 * made * y : 0);
@@ -192,7 +195,7 @@ static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
     if (!hp_layer_is_matrix(l) || l->groups > 1) return;
     const bool inputs = c->op == HP_TASK_BWD;
-    const double window = l->op == HP_LINEAR ? 1 : l->kh * l->kw;
+    const double window = l->op == HP_LINEAR ? 1 : l->window.kh * l->window.kw;
     const int32_t *map = inputs ? c->in : c->out;
     w->rows = hp_length_product(map, HP_AXIS_N, HP_AXIS_W);
     w->cols = map[HP_AXIS_C];
@@ -221,15 +224,15 @@ static const char *factors_of(const hp_graph *g) {
 static void set_attention(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
     const double pixels = hp_length_product(c->out, HP_AXIS_H, HP_AXIS_W), samples = c->out[HP_AXIS_N],
-                 window = hp_layer_is_windowed(l) ? (double)l->kh * l->kw : pixels;
+                 window = hp_layer_is_windowed(l) ? (double)l->window.kh * l->window.kw : pixels;
     if (l->op != HP_ATTENTION || c->pairs <= 0) return;
-    w->attends = l->causal ? "causal" : "attention";
+    w->attends = l->attention.causal ? "causal" : "attention";
     w->rows = window < pixels ? window : pixels;
     w->cols = hp_head_channels(g, l);
     w->depth = (double)c->pairs / (samples * pixels);
     w->groups = samples * hp_local_groups(g, l, c->out[HP_AXIS_C]) * pixels / w->rows;
-    if (w->rows <= 1 && l->kv_heads > 0) {
-        w->rows = (double)l->groups / l->kv_heads;
+    if (w->rows <= 1 && l->attention.kv_heads > 0) {
+        w->rows = (double)l->groups / l->attention.kv_heads;
         w->groups /= w->rows;
     }
     w->products = attention_products(c);
@@ -286,7 +289,7 @@ static void pack_work(const hp_program *p, const hp_graph *g, const hp_role *r, 
     w->size = (double)r->place[l->param[0]].count;
     w->bytes = w->size * hp_dtype_bytes((hp_dtype)p->dtype) + (forward ? (double)forward->bytes : 0) +
                (backward ? (double)backward->bytes : 0);
-    snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->kh,
+    snprintf(w->key, sizeof w->key, "pack.%s k%d n%d %s", hp_layer_infos[l->op].name, l->window.kh,
              (forward != NULL) + (backward != NULL), hp_dtype_names[p->dtype]);
 }
 

@@ -16,12 +16,12 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
     switch (l->op) {
     case HP_CONV:
     case HP_CONVT:
-        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d%s", l->kh, l->kw, l->stride_h,
-                 l->dil_h > 1 ? l->dil_h : 1, hp_local_groups(g, l, outs), ins, outs,
+        snprintf(text, n, "k%dx%d s%d d%d g%d i%d o%d%s", l->window.kh, l->window.kw, l->window.stride_h,
+                 l->window.dil_h > 1 ? l->window.dil_h : 1, hp_local_groups(g, l, outs), ins, outs,
                  hp_layer_adds(l) ? " add" : "");
         break;
     case HP_RESIZE:
-        snprintf(text, n, "%s c%d", interpolation_names[l->interpolation], outs);
+        snprintf(text, n, "%s c%d", interpolation_names[l->resize.interpolation], outs);
         break;
     case HP_LINEAR:
         snprintf(text, n, "o%d", outs);
@@ -31,7 +31,7 @@ static void layer_class(const hp_graph *g, const hp_work_case *c, char *text, si
         break;
     case HP_MAXPOOL:
     case HP_AVGPOOL:
-        snprintf(text, n, "k%dx%d s%d c%d", l->kh, l->kw, l->stride_h, outs);
+        snprintf(text, n, "k%dx%d s%d c%d", l->window.kh, l->window.kw, l->window.stride_h, outs);
         break;
     default:
         snprintf(text, n, "%sn%d c%d%s%s", c->sums ? "sums " : "", l->n_in, outs, l->act ? " " : "",
@@ -54,7 +54,8 @@ static const char *class_name(const hp_graph *g, const hp_work_case *c) {
     const hp_layer *l = &g->layer[c->layer];
     const bool depthwise =
         g->deployed && l->op == HP_CONV && l->groups > 1 && l->groups == g->tensor[l->in[0]].c;
-    const bool turned = g->deployed && l->op == HP_CONVT && l->kh * l->kw * l->stride_h * l->stride_w == 1;
+    const bool turned = g->deployed && l->op == HP_CONVT &&
+                        l->window.kh * l->window.kw * l->window.stride_h * l->window.stride_w == 1;
     const bool scales = l->op == HP_CONCAT && l->n_param > 0;
     return depthwise ? "depthwise" : scales ? "join" : hp_layer_infos[turned ? HP_CONV : l->op].name;
 }
@@ -78,6 +79,6 @@ void hp_layer_key(const hp_graph *g, hp_dtype dtype, const hp_work_case *c, hp_t
     layer_class(g, c, shape, sizeof shape);
     dtype_class(g, l, dtype, elements, sizeof elements);
     hp_text_add(key, "%s.%s%s ", g->deployed ? HP_WORK_DEPLOYED : hp_task_infos[c->op].name,
-                l->dynamic ? "dynamic-" : "", class_name(g, c));
+                l->deployed.dynamic ? "dynamic-" : "", class_name(g, c));
     hp_text_add(key, "%s%s %s w%d", c->eval ? "eval " : "", shape, elements, row_length(g, c));
 }

@@ -52,8 +52,8 @@ bool hp_proportions_fit(const hp_strategy *s, int axis, int *misfit) {
     if (n == 0) return true;
     if (axis == HP_AXIS_N) return n == s->dp;
     if (misfit) *misfit = -1;
-    for (int i = 0; i < s->n_sp; i++) {
-        const int degree = axis == HP_AXIS_H ? s->sp_rows[i] : s->sp_cols[i];
+    for (int i = 0; i < s->sp.n; i++) {
+        const int degree = axis == HP_AXIS_H ? s->sp.rows[i] : s->sp.cols[i];
         several |= degree > 1;
         if (degree == 1 || degree % n == 0) continue;
         if (misfit) *misfit = i;
@@ -74,7 +74,7 @@ bool hp_proportions_legal(const hp_strategy *s, int axis, const char *key, hp_re
         hp_refuse(why, HP_REJECT_SP, "%s has %d entries, no stage has so many tiles", key, n);
     else
         hp_refuse(why, HP_REJECT_SP, "%s has %d entries, which do not divide the %d %s of tiles of sp=%dx%d",
-                  key, n, axis == HP_AXIS_H ? s->sp_rows[stage] : s->sp_cols[stage],
-                  axis == HP_AXIS_H ? "rows" : "columns", s->sp_rows[stage], s->sp_cols[stage]);
+                  key, n, axis == HP_AXIS_H ? s->sp.rows[stage] : s->sp.cols[stage],
+                  axis == HP_AXIS_H ? "rows" : "columns", s->sp.rows[stage], s->sp.cols[stage]);
     return hp_fix(why, "%s=even", key);
 }

@@ -41,8 +41,8 @@ static const hp_axis *marked_by(const hp_strategy *s) {
 hp_family hp_family_of(const hp_strategy *s) {
     const hp_axis *marked = marked_by(s);
     if (marked) return marked->family;
-    if (s->n_sp > 0 && s->n_sp == s->stages && s->stages == 1) return HP_FAMILY_SPATIAL;
-    if (s->n_sp > 0) return staged(s, HP_FAMILY_SPATIAL_LAYER);
+    if (s->sp.n > 0 && s->sp.n == s->stages && s->stages == 1) return HP_FAMILY_SPATIAL;
+    if (s->sp.n > 0) return staged(s, HP_FAMILY_SPATIAL_LAYER);
     return s->stages > 1 ? staged(s, HP_FAMILY_LAYER) : HP_FAMILY_DATA;
 }
 

@@ -19,7 +19,7 @@ int hp_shares(const hp_strategy *s) {
 }
 
 int hp_positions(const hp_strategy *s) {
-    return s->tail == HP_TAIL_SHARED && s->n_sp > 0 && s->n_sp < s->stages ? s->n_sp : s->stages;
+    return s->sp.tail == HP_TAIL_SHARED && s->sp.n > 0 && s->sp.n < s->stages ? s->sp.n : s->stages;
 }
 
 int hp_position_of(const hp_strategy *s, int stage) {
@@ -33,10 +33,10 @@ typedef struct grid {
 } grid;
 
 static grid grid_of(const hp_strategy *s, int stage) {
-    if (stage < s->n_sp) return (grid){s->sp_rows[stage], s->sp_cols[stage], 1};
+    if (stage < s->sp.n) return (grid){s->sp.rows[stage], s->sp.cols[stage], 1};
     if (hp_positions(s) == s->stages) return (grid){1, 1, s->ldp};
-    const int last = s->n_sp - 1; /* tail=shared: tiles become slices of the samples */
-    return (grid){1, 1, count(times(s->sp_rows[last], s->sp_cols[last]))};
+    const int last = s->sp.n - 1; /* tail=shared: tiles become slices of the samples */
+    return (grid){1, 1, count(times(s->sp.rows[last], s->sp.cols[last]))};
 }
 
 hp_layout hp_stage_layout(const hp_strategy *s, int stage) {
@@ -46,8 +46,8 @@ hp_layout hp_stage_layout(const hp_strategy *s, int stage) {
                    .slices = count(times(hp_shares(s), g.slices)),
                    .channels = s->cp,
                    .tp = s->tp,
-                   .seq = s->seq,
-                   .seq_by_heads = s->seq_by == (int32_t)HP_SEQ_A2A,
+                   .seq = s->seq.ranks,
+                   .seq_by_heads = s->seq.by == (int32_t)HP_SEQ_A2A,
                    .by = {s->by[HP_AXIS_N]}};
     if (g.rows > 1) l.by[HP_AXIS_H] = s->by[HP_AXIS_H];
     if (g.cols > 1) l.by[HP_AXIS_W] = s->by[HP_AXIS_W];
@@ -57,7 +57,7 @@ hp_layout hp_stage_layout(const hp_strategy *s, int stage) {
 /* Parts of a stage in one of the replicas with shares of their own. */
 static int own_parts(const hp_strategy *s, int stage) {
     const grid g = grid_of(s, stage);
-    const int64_t tokens = times(s->tp, s->seq), tiles = times(times(g.rows, g.cols), g.slices);
+    const int64_t tokens = times(s->tp, s->seq.ranks), tiles = times(times(g.rows, g.cols), g.slices);
     return count(times(times(tiles, tokens), times(s->cp, s->bp)));
 }
 
@@ -68,7 +68,7 @@ int hp_stage_parts(const hp_strategy *s, int stage) {
 /* Roles before this position within one of these replicas. Positions after the tiled ones are alike; a user
  * may ask for any number of them. */
 static int first_role(const hp_strategy *s, int position) {
-    const int tiled = position < s->n_sp ? position : s->n_sp;
+    const int tiled = position < s->sp.n ? position : s->sp.n;
     int64_t role = 0;
     for (int p = 0; p < tiled; p++) role += own_parts(s, p);
     if (position > tiled) role += (int64_t)(position - tiled) * own_parts(s, tiled);

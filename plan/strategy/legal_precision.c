@@ -33,7 +33,7 @@ static const hp_device_info *device_with_heads(int32_t channels) {
 /* The smallest number of heads over which the layer's channels fall with at most `most` each; as many heads
  * as before share keys. */
 static int32_t heads_within(const hp_layer *l, int32_t channels, int32_t most) {
-    const int64_t all = (int64_t)channels * l->groups, shared = l->groups / l->kv_heads;
+    const int64_t all = (int64_t)channels * l->groups, shared = l->groups / l->attention.kv_heads;
     int64_t heads = l->groups;
     while (all % heads != 0 || heads % shared != 0 || all / heads > most) heads++;
     return (int32_t)heads;

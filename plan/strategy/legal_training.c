@@ -15,13 +15,13 @@ static bool has_no_gradient(const hp_layer *l) {
 /* Kernels with a backward pass take padding and windows as torch.nn's layers do. */
 static bool beyond_torch(const hp_layer *l) {
     const bool sized = l->out_h > 0 || l->out_w > 0;
-    if (l->op == HP_CONVT) return sized || l->groups > 1 || l->dil_h > 1 || l->dil_w > 1;
-    return l->op == HP_AVGPOOL && sized && l->count_include_pad;
+    if (l->op == HP_CONVT) return sized || l->groups > 1 || l->window.dil_h > 1 || l->window.dil_w > 1;
+    return l->op == HP_AVGPOOL && sized && l->window.count_include_pad;
 }
 
 /* Max-pooling keeps the place of each maximum within its window in a byte (hp_save_bytes). */
 static bool beyond_a_byte(const hp_layer *l) {
-    return l->op == HP_MAXPOOL && (int64_t)l->kh * l->kw > 256;
+    return l->op == HP_MAXPOOL && (int64_t)l->window.kh * l->window.kw > 256;
 }
 
 /* What of the layer cannot be trained; NULL: all can. */
@@ -72,8 +72,8 @@ static const char *in_the_way(const hp_strategy *s) {
     const bool stages = s->stages * s->chunks > 1;
     if (s->cp > 1) return "cp=1";
     if (s->bp > 1) return "bp=1";
-    if (stages && s->zero > 1) return "zero=1";
-    return stages && s->sync != HP_SYNC_ALLREDUCE ? "sync=allreduce" : NULL;
+    if (stages && s->zero.stage > 1) return "zero=1";
+    return stages && s->sync.how != HP_SYNC_ALLREDUCE ? "sync=allreduce" : NULL;
 }
 
 bool hp_legal_tied(const hp_legal_case *c, hp_reject *why) {

@@ -24,9 +24,9 @@ static const only onlys[] = {
      "share=even"},
     {"rows", offsetof(hp_strategy, by[HP_AXIS_H].n), 0, "tiles of unequal heights", "rows=even"},
     {"cols", offsetof(hp_strategy, by[HP_AXIS_W].n), 0, "tiles of unequal widths", "cols=even"},
-    {"overlap", offsetof(hp_strategy, overlap), HP_OVERLAP_NONE, "computing while a halo is in flight",
+    {"overlap", offsetof(hp_strategy, sp.overlap), HP_OVERLAP_NONE, "computing while a halo is in flight",
      "overlap=none"},
-    {"tail", offsetof(hp_strategy, tail), HP_TAIL_OWN, "ranks shared by tiles and tail", "tail=own"},
+    {"tail", offsetof(hp_strategy, sp.tail), HP_TAIL_OWN, "ranks shared by tiles and tail", "tail=own"},
     {"recompute", offsetof(hp_strategy, recompute), HP_RECOMPUTE_NONE, "recomputation", "recompute=none"},
     {"clients", offsetof(hp_strategy, clients), 1, "several processes per device", "clients=1"},
 };
@@ -58,21 +58,21 @@ static bool is_power_of_two(int n) {
 
 /* The last stage computes the loss; one method slices all: square, vertical or horizontal. */
 static bool tiles_fit(const hp_strategy *s, hp_reject *why) {
-    const int rows = s->sp_rows[0], cols = s->sp_cols[0];
-    if (s->n_sp == s->stages) {
+    const int rows = s->sp.rows[0], cols = s->sp.cols[0];
+    if (s->sp.n == s->stages) {
         hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's last stage cannot be spatial: %d of stages=%d are",
-                  s->n_sp, s->stages);
-        if (s->n_sp == 1) return hp_fix(why, "stages=2");
+                  s->sp.n, s->stages);
+        if (s->sp.n == 1) return hp_fix(why, "stages=2");
         return hp_fix(why, "sp=1x1");
     }
     if (rows != cols && rows > 1 && cols > 1) {
         hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL slices in squares or strips, not %dx%d", rows, cols);
         return hp_fix(why, "sp=%dx1", rows * cols);
     }
-    for (int i = 1; i < s->n_sp; i++) {
-        if (s->sp_rows[i] == rows && s->sp_cols[i] == cols) continue;
+    for (int i = 1; i < s->sp.n; i++) {
+        if (s->sp.rows[i] == rows && s->sp.cols[i] == cols) continue;
         hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL slices all spatial stages alike: %dx%d, then %dx%d", rows,
-                  cols, s->sp_rows[i], s->sp_cols[i]);
+                  cols, s->sp.rows[i], s->sp.cols[i]);
         return hp_fix(why, "sp=%dx%d", rows, cols);
     }
     return true;
@@ -81,7 +81,7 @@ static bool tiles_fit(const hp_strategy *s, hp_reject *why) {
 /* Number of ranks of one replica: MPI4DL's mp_size. Its check compares that with the tiles of one stage only.
  */
 static bool mirror_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
-    const int tiles = s->sp_rows[0] * s->sp_cols[0], ranks = hp_strategy_roles(s);
+    const int tiles = s->sp.rows[0] * s->sp.cols[0], ranks = hp_strategy_roles(s);
     if (!hp_sched_of(s)->mirrors || ranks >= 2 * tiles) return true;
     const int first = ranks - tiles, last = tiles - 1; /* tiles of a replica and of its mirror image */
     char shared[32];
@@ -89,7 +89,7 @@ static bool mirror_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why)
     hp_refuse(why, HP_REJECT_MPI4DL,
               "%s of %d would owe halos to both replicas: %d tiles twice need %d ranks", shared, ranks, tiles,
               2 * tiles);
-    const int stages = s->n_sp + (tiles + s->ldp - 1) / s->ldp;
+    const int stages = s->sp.n + (tiles + s->ldp - 1) / s->ldp;
     if (stages <= hp_most_stages(g)) return hp_fix(why, "stages=%d", stages);
     return hp_fix(why, "sched=gpipe,gems=1");
 }
@@ -105,7 +105,7 @@ static int near_power_of_two(int n) {
 
 /* Tiles must have sides that are powers of two, after rounding down. */
 static bool sides_fit(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
-    const int parts = s->sp_rows[0] > s->sp_cols[0] ? s->sp_rows[0] : s->sp_cols[0], side = g->image_h;
+    const int parts = s->sp.rows[0] > s->sp.cols[0] ? s->sp.rows[0] : s->sp.cols[0], side = g->image_h;
     if (!is_power_of_two(side)) {
         hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL tiles images whose side is a power of two, not %d", side);
         return hp_fix(why, "--image %d", near_power_of_two(side));
@@ -114,7 +114,7 @@ static bool sides_fit(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's tiles have a side that is a power of two, not %d/%d = %d",
               side, parts, side / parts);
     const int near = near_power_of_two(parts);
-    return hp_fix(why, "sp=%dx%d", s->sp_rows[0] > 1 ? near : 1, s->sp_cols[0] > 1 ? near : 1);
+    return hp_fix(why, "sp=%dx%d", s->sp.rows[0] > 1 ? near : 1, s->sp.cols[0] > 1 ? near : 1);
 }
 
 static bool is_net(const hp_graph *g, const char *family) {
@@ -139,17 +139,17 @@ static bool image_fits(const hp_graph *g, hp_reject *why) {
 
 /* It counts the cells before the end of the first stage, and takes the three stem cells for granted. */
 static bool stem_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
-    const int cells = s->n_cut ? s->cut[0] : g->n_unit / s->stages;
+    const int cells = s->cut.n ? s->cut.units[0] : g->n_unit / s->stages;
     if (!is_net(g, "amoebanet") || cells > 3) return true;
     hp_refuse(why, HP_REJECT_MPI4DL, "MPI4DL's first spatial stage has more than 3 cells, not %d", cells);
-    if (s->n_cut) return hp_fix(why, "cut=balanced");
-    return g->n_unit / 4 > s->n_sp ? hp_fix(why, "stages=%d", g->n_unit / 4) : hp_fix(why, "sp=1x1");
+    if (s->cut.n) return hp_fix(why, "cut=balanced");
+    return g->n_unit / 4 > s->sp.n ? hp_fix(why, "stages=%d", g->n_unit / 4) : hp_fix(why, "sp=1x1");
 }
 
 bool hp_mpi4dl_allows(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     const hp_strategy c = hp_strategy_canonical(s);
     if (!has_everything(&c, why)) return false;
-    if (c.n_sp && (!tiles_fit(&c, why) || !mirror_fits(&c, g, why))) return false;
+    if (c.sp.n && (!tiles_fit(&c, why) || !mirror_fits(&c, g, why))) return false;
     if (!image_fits(g, why)) return false;
-    return !c.n_sp || (sides_fit(&c, g, why) && stem_fits(&c, g, why));
+    return !c.sp.n || (sides_fit(&c, g, why) && stem_fits(&c, g, why));
 }

@@ -45,42 +45,58 @@ typedef enum hp_seq { HP_SEQ_RING, HP_SEQ_A2A } hp_seq;
 typedef enum hp_sync { HP_SYNC_ALLREDUCE, HP_SYNC_PS, HP_SYNC_LOCAL } hp_sync;
 typedef enum hp_bn { HP_BN_SYNC, HP_BN_ALL, HP_BN_LOCAL } hp_bn;
 
+/* Members of one key, or of keys that go together, are one struct. */
 typedef struct hp_strategy {
     int32_t dp, stages, chunks, micro;
-    int32_t n_sp;                                             /* spatial stages, from the first on; 0: none */
-    int32_t sp_rows[HP_MAX_SPATIAL], sp_cols[HP_MAX_SPATIAL]; /* tiles of each */
-    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns
-     * (plan/tiles/tile.h) */
+    struct {
+        int32_t n;                                          /* spatial stages, from the first on; 0: none */
+        int32_t rows[HP_MAX_SPATIAL], cols[HP_MAX_SPATIAL]; /* tiles of each */
+        int32_t tail;                                       /* hp_tail */
+        int32_t halo;                                       /* halo-bearing layers per exchange */
+        int32_t overlap;                                    /* hp_overlap */
+    } sp;
+    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns (plan/tiles/tile.h) */
     hp_proportions by[HP_AXIS_C];
     int32_t cp, ldp;
-    int32_t tp;                /* ranks that share linear layers and heads: see plan/strategy/sequence.h */
-    int32_t seq, seq_by;       /* ranks that share the tokens; hp_seq */
+    int32_t tp; /* ranks that share linear layers and heads: see plan/strategy/sequence.h */
+    struct {
+        int32_t ranks; /* that share the tokens */
+        int32_t by;    /* hp_seq */
+    } seq;
     int32_t bp;                /* branches of a stage's graph on ranks of their own (sub-graph parallelism) */
-    int32_t tail;              /* hp_tail */
     int32_t gems;              /* passes per update; 1 without GEMS */
-    int32_t halo;              /* halo-bearing layers per exchange */
-    int32_t overlap;           /* hp_overlap */
     int32_t bn;                /* hp_bn */
     int32_t clients;           /* processes per device */
     int32_t sched;             /* hp_sched */
     int32_t recompute;         /* hp_recompute */
     int32_t prec;              /* hp_prec (networks/graph/deploy.h) */
     int32_t comm[HP_TRAFFICS]; /* hp_comm_choice, or HP_COMM_AUTO */
-    int32_t sync;              /* hp_sync: see plan/strategy/axes/axis_sync.h */
-    int32_t servers;           /* sync=ps: members that serve, the first ones; 0: all */
-    int32_t local;             /* sync=local: steps from one average to the next; else 0 */
-    int32_t zero;              /* ZeRO's stage: see plan/strategy/axes/axis_zero.h */
-    int32_t prefetch, keep;    /* zero=3: buckets gathered ahead; 1: they stay for the whole step */
+    struct {
+        int32_t how;     /* hp_sync: see plan/strategy/axes/axis_sync.h */
+        int32_t servers; /* sync=ps: members that serve, the first ones; 0: all */
+        int32_t local;   /* sync=local: steps from one average to the next; else 0 */
+    } sync;
+    struct {
+        int32_t stage;    /* of ZeRO: see plan/strategy/axes/axis_zero.h */
+        int32_t prefetch; /* stage 3: buckets gathered ahead */
+        int32_t keep;     /* stage 3: 1: they stay for the whole step */
+    } zero;
     int32_t compress[HP_TRAFFICS]; /* hp_codec; 0: sent as it is */
-    int32_t strips;                /* of the image, one after another through the first layers; 1: whole */
-    int32_t deep;                  /* units that the strips go through; 0: as many as the first stage has */
-    int32_t place;                 /* hp_place: which rank sits where (machines/placement.h) */
-    int32_t n_seat;                /* of HP_PLACE_LIST: of a replica's places, or of all */
-    int32_t seat[HP_MAX_SEATS];    /* per place, a permutation */
-    int32_t n_cut;                 /* 0 = balanced by cost; else stages*chunks entries */
-    int32_t cut[HP_MAX_STAGES]; /* units per virtual stage (stage-major over the model: first entry holds the
-                                   input) */
-    int64_t fuse_bytes;         /* gradient bucket */
+    struct {
+        int32_t n;    /* of the image, one after another through the first layers; 1: whole */
+        int32_t deep; /* units that the strips go through; 0: as many as the first stage has */
+    } strips;
+    struct {
+        int32_t how;                /* hp_place: which rank sits where (machines/placement.h) */
+        int32_t n_seat;             /* of HP_PLACE_LIST: of a replica's places, or of all */
+        int32_t seat[HP_MAX_SEATS]; /* per place, a permutation */
+    } place;
+    struct {
+        int32_t n; /* 0 = balanced by cost; else stages*chunks entries */
+        /* units per virtual stage (stage-major over the model: first entry holds the input) */
+        int32_t units[HP_MAX_STAGES];
+    } cut;
+    int64_t fuse_bytes; /* gradient bucket */
 } hp_strategy;
 
 hp_strategy hp_strategy_default(void);

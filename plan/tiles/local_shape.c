@@ -38,15 +38,15 @@ hp_shape hp_shape_between(const hp_graph *g, int layer, const hp_box *in, const 
         s.sh = s.sw = s.dh = s.dw = s.groups = 1;
         return s;
     }
-    s.kh = l->kh;
-    s.kw = l->kw;
-    s.sh = at_least_1(l->stride_h);
-    s.sw = at_least_1(l->stride_w);
-    s.dh = at_least_1(l->dil_h);
-    s.dw = at_least_1(l->dil_w);
+    s.kh = l->window.kh;
+    s.kw = l->window.kw;
+    s.sh = at_least_1(l->window.stride_h);
+    s.sw = at_least_1(l->window.stride_w);
+    s.dh = at_least_1(l->window.dil_h);
+    s.dw = at_least_1(l->window.dil_w);
     s.groups = at_least_1(l->groups);
     if (s.groups > 1) s.groups = s.oc / at_least_1(y->c / s.groups); /* a channel slice holds whole groups */
-    s.ph = local_pad(l, l->pad_h, s.sh, s.iy0, s.oy0);
-    s.pw = local_pad(l, l->pad_w, s.sw, s.ix0, s.ox0);
+    s.ph = local_pad(l, l->window.pad_h, s.sh, s.iy0, s.oy0);
+    s.pw = local_pad(l, l->window.pad_w, s.sw, s.ix0, s.ox0);
     return s;
 }

@@ -44,6 +44,9 @@ typedef struct hp_core {
 double hp_core_slowness(hp_core *c, const hp_jitter_process *p, hp_draws d, int rank, int task,
                         int64_t now_ns, double seconds);
 
+/* Coefficient of variation of a sequence of tasks, from the sum of their seconds and the sum of squares. */
+double hp_jitter_of_sum(const hp_jitter_process *p, double seconds, double squares);
+
 /* Expected maximum of n such draws, by quadrature of n phi(z) Phi(z)^(n-1) exp(sigma z - sigma^2/2) (order
  * statistics: David & Nagaraja 2003, section 2.1; for n = 2: 2 Phi(sigma/sqrt 2)). n >= 1. */
 double hp_jitter_max(double cv, int n);

@@ -37,7 +37,7 @@ static bool ends(const infer *w, int buffer, int task) {
 static int fused(const infer *w, const hp_layer *l) {
     if (w->store.f->kernels.fuses) return 0;
     const bool adds = hp_layer_is_matrix(l) && hp_layer_adds(l);
-    return (l->n_norm > 0) + adds + (l->act && l->op != HP_ACT);
+    return (l->deployed.n_norm > 0) + adds + (l->act && l->op != HP_ACT);
 }
 
 /* Each operation writes a separate tensor and then frees its input, except the summand that is added at the

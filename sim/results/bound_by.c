@@ -14,9 +14,9 @@ enum { CAUSES = 8 };
 
 /* Name of what moves between the parts of a stage, or is copied on one. */
 static const char *exchanges(const hp_strategy *s) {
-    if (s->n_sp > 0) return s->strips > 1 ? "halo and strips" : "halo";
-    if (s->strips > 1) return "strips";
-    if (s->tp > 1 || s->seq > 1) return "tokens and heads";
+    if (s->sp.n > 0) return s->strips.n > 1 ? "halo and strips" : "halo";
+    if (s->strips.n > 1) return "strips";
+    if (s->tp > 1 || s->seq.ranks > 1) return "tokens and heads";
     return s->cp > 1 ? "channels" : "exchanges between branches";
 }
 

@@ -32,7 +32,7 @@ static hp_status consider(const refiner *r, const hp_strategy *s, hp_error *err)
 
 /* Does another place move anybody? */
 static bool moves(const refiner *r, const hp_strategy *asked, const hp_strategy *s) {
-    return s->place == asked->place || hp_seats_of(r->arena, s, hp_eval_get(r->eval)->machine);
+    return s->place.how == asked->place.how || hp_seats_of(r->arena, s, hp_eval_get(r->eval)->machine);
 }
 
 static hp_status try_keys(const refiner *r, hp_axis_try when, hp_error *err) {
@@ -103,17 +103,17 @@ static hp_status choose_seats(const refiner *r, hp_error *err) {
     hp_strategy other = r->best->strategy;
     const int n = hp_strategy_ranks(&other), per_node = m->devices_per_node;
     hp_program *p = NULL;
-    if (other.place == HP_PLACE_LIST || other.clients > 1 || n <= per_node || n > MOST ||
+    if (other.place.how == HP_PLACE_LIST || other.clients > 1 || n <= per_node || n > MOST ||
         n > hp_machine_devices(m))
         return HP_OK;
     HP_TRY(hp_eval_lower(r->eval, r->arena, &other, &p, err));
     const double *traffic = hp_traffic_of(r->arena, p);
     const double before = hp_traffic_between_nodes(traffic, n, per_node, p->n_seat ? p->seat : NULL);
-    for (int k = 0; k < n; k++) other.seat[k] = p->n_seat ? p->seat[k] : k;
-    hp_traffic_exchange(traffic, n, m, other.seat);
-    if (hp_traffic_between_nodes(traffic, n, per_node, other.seat) >= 0.99 * before) return HP_OK;
-    other.place = HP_PLACE_LIST;
-    other.n_seat = n;
+    for (int k = 0; k < n; k++) other.place.seat[k] = p->n_seat ? p->seat[k] : k;
+    hp_traffic_exchange(traffic, n, m, other.place.seat);
+    if (hp_traffic_between_nodes(traffic, n, per_node, other.place.seat) >= 0.99 * before) return HP_OK;
+    other.place.how = HP_PLACE_LIST;
+    other.place.n_seat = n;
     return consider(r, &other, err);
 }
 

@@ -116,11 +116,11 @@ void hp_cut_stages(const hp_cut_costs *costs, const hp_graph *g, const hp_strate
         c.held[v] = hp_schedule_in_flight(s, position);
         c.grounds[v] = list_grounds(costs, &layout, &place[position], micro_batch, c.at[v]);
     }
-    const int tail = s->stages - s->n_sp;
-    if (kind != HP_CUT_SEAM || s->n_sp == 0 || tail == 0) {
+    const int tail = s->stages - s->sp.n;
+    if (kind != HP_CUT_SEAM || s->sp.n == 0 || tail == 0) {
         balance(&c, 0, n, 0, g->n_unit, counts);
         return;
     }
-    balance(&c, 0, s->n_sp, 0, g->n_unit - tail, counts);
-    for (int v = s->n_sp; v < n; v++) counts[v] = 1;
+    balance(&c, 0, s->sp.n, 0, g->n_unit - tail, counts);
+    for (int v = s->sp.n; v < n; v++) counts[v] = 1;
 }

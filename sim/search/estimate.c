@@ -94,10 +94,10 @@ static double repeated(const view *v) {
  * of a position keep it. */
 static void add_again(const view *v, const hp_part_sums *p, int first, int end, position *at) {
     const double *kept = v->o->eager ? p->eager_bytes : p->kept_bytes, *copies = p->extended_bytes;
-    const double all = kept[end] - kept[first] + (copies[end] - copies[first]) / v->s->halo;
+    const double all = kept[end] - kept[first] + (copies[end] - copies[first]) / v->s->sp.halo;
     double most = 0;
     for (int u = first; u < end; u++)
-        most = fmax(most, kept[u + 1] - kept[u] + (copies[u + 1] - copies[u]) / v->s->halo);
+        most = fmax(most, kept[u + 1] - kept[u] + (copies[u + 1] - copies[u]) / v->s->sp.halo);
     if (v->s->recompute == HP_RECOMPUTE_EXCEPT_LAST)
         at->again_kept += all / v->s->bp;
     else
@@ -147,13 +147,13 @@ static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here
 /* `halo` layers share an exchange, whose messages go one after the other. Interior overlap hides half of the
  * forward pass's exchange, a guess. */
 static double exchange_s(const view *v, const hp_part_sums *p, int first, int end) {
-    const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->halo),
-                 hidden = v->s->overlap == HP_OVERLAP_INTERIOR ? 0.5 : 0;
+    const double rounds = ceil((p->rounds[end] - p->rounds[first]) / v->s->sp.halo),
+                 hidden = v->s->sp.overlap == HP_OVERLAP_INTERIOR ? 0.5 : 0;
     if (rounds <= 0) return 0;
     const double rows = (p->row_bytes[end] - p->row_bytes[first]) / rounds,
                  cols = (p->col_bytes[end] - p->col_bytes[first]) / rounds;
     const int passes = v->o->mode == HP_MODE_TRAIN ? 2 : 1;
-    const double redundant = (v->s->halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
+    const double redundant = (v->s->sp.halo - 1) / 2.0 * (p->redundant[end] - p->redundant[first]);
     return (passes - hidden) * rounds *
                (message_s(v, HP_TRAFFIC_HALO, v->one_node, rows) +
                 message_s(v, HP_TRAFFIC_HALO, true, cols)) +
@@ -164,8 +164,8 @@ static double exchange_s(const view *v, const hp_part_sums *p, int first, int en
 
 /* The end of the units that strips go through; none: `first`. */
 static int streamed_end(const view *v, int stage, bool lead, int first, int end) {
-    if (v->s->strips == 1 || stage > 0 || !lead) return first;
-    return v->s->deep && v->s->deep < end ? v->s->deep : end;
+    if (v->s->strips.n == 1 || stage > 0 || !lead) return first;
+    return v->s->strips.deep && v->s->strips.deep < end ? v->s->strips.deep : end;
 }
 
 static double largest(const double *of, int first, int end) {
@@ -185,12 +185,12 @@ static double live_bytes(const view *v, const hp_part_sums *p, int first, int de
  * beyond their edges again, a layer half of what all after it reach over. */
 static void add_strips(const view *v, const hp_layout *layout, int first, int deep, position *at) {
     hp_layout strip = *layout;
-    strip.rows *= v->s->strips;
+    strip.rows *= v->s->strips.n;
     const hp_part_sums *one = hp_parts_of(v->o->parts, &strip, v->micro_batch),
                        *all = hp_parts_of(v->o->parts, layout, v->micro_batch);
     const double rounds = all->rounds[deep] - all->rounds[first],
                  redundant = all->redundant[deep] - all->redundant[first];
-    at->exchange += v->s->strips * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
+    at->exchange += v->s->strips.n * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
     at->strip = one->peak ? largest(one->peak, first, deep) : 0;
 }
 
@@ -202,7 +202,7 @@ static void add_waits(const view *v, const hp_part_sums *p, int first, int deep,
     const double least = p->least_forward[end] - p->least_forward[deep];
     at->least += least + p->least_backward[end] - p->least_backward[deep];
     at->least += repeated(v) * least;
-    if (v->s->bp > 1 || v->s->clients > 1 || v->s->strips > 1 || !known) return;
+    if (v->s->bp > 1 || v->s->clients > 1 || v->s->strips.n > 1 || !known) return;
     at->gather_waits +=
         (v->o->mode == HP_MODE_TRAIN ? 2 : 1) * (p->gather_waits[end] - p->gather_waits[first]);
     if (v->s->bn != HP_BN_LOCAL) at->norm_waits += p->norm_waits[end] - p->norm_waits[first];
@@ -235,7 +235,7 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     }
     at->kept += share * kept;
     at->group_kept = fmax(at->group_kept, share * kept);
-    at->extended += share * (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->halo;
+    at->extended += share * (p->extended_bytes[end] - p->extended_bytes[first]) / v->s->sp.halo;
     const int *layer = v->o->graph->unit_first;
     const hp_branch_load fullest = hp_branch_fullest(v->o->graph, v->s->bp, layer[first], layer[end]);
     at->fullest.maps = fmax(at->fullest.maps, fullest.maps);
@@ -371,8 +371,8 @@ static double device_s(const view *v) {
  * shards, a holder keeps one part. */
 static double copies(const view *v, int i) {
     const int states = hp_optimizer_of(v->o->graph)->states;
-    if (!trains(v)) return v->s->zero < 3 ? 1 : 1.0 / holders(v, i);
-    const int in_parts = v->s->zero < 1 ? 0 : states + v->s->zero - 1;
+    if (!trains(v)) return v->s->zero.stage < 3 ? 1 : 1.0 / holders(v, i);
+    const int in_parts = v->s->zero.stage < 1 ? 0 : states + v->s->zero.stage - 1;
     return 2 + states - in_parts * (1 - 1.0 / holders(v, i));
 }
 
@@ -414,7 +414,8 @@ static double likely_bytes(const view *v, int i) {
     const double kept = v->s->recompute == HP_RECOMPUTE_NONE
                             ? flight * p->fullest.maps * (p->kept + p->extended)
                             : flight * p->entering + p->fullest.maps * p->again_kept;
-    const double packs = v->s->zero < 3 && !v->o->eager ? p->packs : 0; /* zero=3: of a bucket at a time */
+    const double packs =
+        v->s->zero.stage < 3 && !v->o->eager ? p->packs : 0; /* zero=3: of a bucket at a time */
     return fixed + p->fullest.params * packs + under_way * kept + flight * p->scores + at_once * p->gathered;
 }
 
@@ -430,7 +431,7 @@ static void find_memory(const view *v, hp_estimate *out) {
 
 double hp_estimate_weights(const hp_estimate_setup *o, const hp_strategy *s) {
     const int copies = o->mode == HP_MODE_TRAIN ? 2 + hp_optimizer_of(o->graph)->states : 1;
-    if (o->graph->deployed || s->zero > 0 || s->sync != HP_SYNC_ALLREDUCE) return 0;
+    if (o->graph->deployed || s->zero.stage > 0 || s->sync.how != HP_SYNC_ALLREDUCE) return 0;
     const double ranks = (double)s->cp * s->bp * s->tp * hp_positions(s);
     return o->params / ranks * hp_dtype_bytes(o->dtype) * copies;
 }

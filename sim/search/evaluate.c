@@ -195,7 +195,7 @@ static bool find_cut_key(const hp_eval *e, const hp_strategy *s, hp_cut_kind kin
 }
 
 void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
-    if (s->n_cut || s->stages * s->chunks == 1) return;
+    if (s->cut.n || s->stages * s->chunks == 1) return;
     if (hp_cut_is_plain(s, e->setup.machine) && kind != HP_CUT_MEMORY) return;
     cut_key key;
     const bool keyed = find_cut_key(e, s, kind, &key);
@@ -203,8 +203,8 @@ void hp_eval_complete(hp_eval *e, hp_strategy *s, hp_cut_kind kind) {
     if (known == &other || memcmp(&known->key, &key, sizeof key) != 0)
         hp_cut_stages(&e->cuts, e->setup.graph, s, micro_batch_of(e, s), kind, e->setup.eager, known->counts);
     known->key = key;
-    s->n_cut = s->stages * s->chunks;
-    memcpy(s->cut, known->counts, sizeof *s->cut * (size_t)s->n_cut);
+    s->cut.n = s->stages * s->chunks;
+    memcpy(s->cut.units, known->counts, sizeof *s->cut.units * (size_t)s->cut.n);
 }
 
 double hp_eval_weights(const hp_eval *e, const hp_strategy *s) {
@@ -213,13 +213,13 @@ double hp_eval_weights(const hp_eval *e, const hp_strategy *s) {
 
 hp_status hp_eval_estimate(hp_eval *e, const hp_strategy *s, hp_estimate *out, hp_error *err) {
     hp_strategy whole;
-    const int32_t *counts = s->cut;
-    if (!s->n_cut && hp_cut_is_plain(s, e->setup.machine)) {
+    const int32_t *counts = s->cut.units;
+    if (!s->cut.n && hp_cut_is_plain(s, e->setup.machine)) {
         HP_TRY(plain_cut(e, s, &counts, err));
-    } else if (!s->n_cut) {
+    } else if (!s->cut.n) {
         whole = *s;
         hp_eval_complete(e, &whole, HP_CUT_TIME);
-        counts = whole.cut;
+        counts = whole.cut.units;
     }
     *out = hp_estimate_of(&e->estimate, s, counts);
     return HP_OK;
@@ -236,7 +236,7 @@ static hp_status lower(hp_eval *e, hp_arena *arena, const hp_strategy *s, bool p
                           .machine = e->setup.machine,
                           .comm = e->comm,
                           .place = placed};
-    if (!s->n_cut) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
+    if (!s->cut.n) HP_TRY(hp_eval_unit_cost(e, s, &o.unit_cost, err));
     use_graph(e, s);
     return hp_lower(arena, e->graph, s, &o, p, err);
 }
@@ -284,8 +284,8 @@ static hp_status note_strips(hp_eval *e, const hp_strategy *s, char *note, size_
     hp_strategy whole = *s;
     hp_estimate out;
     char needs[32];
-    whole.strips = 1;
-    whole.deep = 0;
+    whole.strips.n = 1;
+    whole.strips.deep = 0;
     HP_TRY(hp_eval_estimate(e, &whole, &out, err));
     const size_t used = strlen(note);
     snprintf(note + used, n - used, "; in strips: whole maps need %s",
@@ -304,7 +304,7 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
     hp_eval_setup as_run = e->setup;
     as_run.graph = e->graph;
     HP_TRY(hp_figures_of(&as_run, &costs, p, out, err));
-    if (out->strategy.strips == 1) return HP_OK;
+    if (out->strategy.strips.n == 1) return HP_OK;
     return note_strips(e, &out->strategy, out->figures.note, sizeof out->figures.note, err);
 }
 
@@ -331,15 +331,6 @@ static hp_status evaluate(hp_eval *e, hp_arena *scratch, hp_eval_depth depth, hp
     if (out->reject.code || depth == HP_EVAL_MEMORY || depth == HP_EVAL_FITS) return HP_OK;
     return depth == HP_EVAL_PLACED ? simulate(e, scratch, p, out, err)
                                    : simulate_rank(e, scratch, p, out, err);
-}
-
-/* Do the machine's GPUs have units for the precision? */
-static bool has_units(const hp_eval_setup *setup, const hp_strategy *s, hp_reject *why) {
-    const hp_device_class *class = &setup->machine->device;
-    if (!setup->device || !hp_device_on_gpu(setup->device) || hp_device_class_has(class, (hp_prec)s->prec))
-        return true;
-    hp_refuse(why, HP_REJECT_PREC, "%s has no units for %s", class->name, hp_prec_names[s->prec]);
-    return hp_fix(why, "--prec %s", hp_device_class_has(class, HP_PREC_FP16) ? "fp16" : "fp32");
 }
 
 bool hp_eval_allows(const hp_eval_setup *setup, const hp_strategy *s, int n_devices, hp_reject *why) {

@@ -27,7 +27,7 @@ enum { KINDS = 8 };
 /* Estimates are accurate to some percent on plain ranks; tiles, shared channels and stages each have an error
  * of their own. */
 static int kind_of(const hp_strategy *s) {
-    return (s->n_sp > 0) | (s->cp * s->tp * s->bp > 1) << 1 | (s->stages > 1) << 2;
+    return (s->sp.n > 0) | (s->cp * s->tp * s->bp > 1) << 1 | (s->stages > 1) << 2;
 }
 
 typedef enum state { LISTED, ESTIMATED, DONE } state;
@@ -94,16 +94,16 @@ static int64_t tasks_of(const fix_world *w, const hp_strategy *s) {
                   .cp = (int16_t)s->cp,
                   .tp = (int16_t)s->tp,
                   .bp = (int16_t)s->bp,
-                  .strips = (int16_t)s->strips,
-                  .deep = (int16_t)s->deep,
+                  .strips = (int16_t)s->strips.n,
+                  .deep = (int16_t)s->strips.deep,
                   .recompute = (uint8_t)s->recompute};
-    for (int i = 0; i < s->n_sp; i++) { /* the most tiles count */
-        if ((int64_t)s->sp_rows[i] * s->sp_cols[i] <= (int64_t)p.rows[0] * p.cols[0]) continue;
+    for (int i = 0; i < s->sp.n; i++) { /* the most tiles count */
+        if ((int64_t)s->sp.rows[i] * s->sp.cols[i] <= (int64_t)p.rows[0] * p.cols[0]) continue;
         p.n_sp = 1;
-        p.rows[0] = s->sp_rows[i];
-        p.cols[0] = s->sp_cols[i];
+        p.rows[0] = s->sp.rows[i];
+        p.cols[0] = s->sp.cols[i];
     }
-    const int shared = s->cp * s->tp * s->seq * s->bp,
+    const int shared = s->cp * s->tp * s->seq.ranks * s->bp,
               few = 8; /* more of them exchange with each other, pair by pair */
     return hp_space_tasks(&space, &p) * (shared > few ? shared / few : 1);
 }

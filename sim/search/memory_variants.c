@@ -23,11 +23,11 @@ static void add(lister *l, const hp_strategy *s) {
 static void add_cuts(lister *l, hp_strategy s) {
     add(l, &s);
     if (s.stages * s.chunks == 1) return;
-    const bool own = s.n_cut > 0;
-    s.n_cut = 0;
+    const bool own = s.cut.n > 0;
+    s.cut.n = 0;
     if (own) add(l, &s);
     hp_eval_complete(l->eval, &s, HP_CUT_MEMORY);
-    if (s.n_cut) add(l, &s);
+    if (s.cut.n) add(l, &s);
 }
 
 /* The next level to try, for the strategy itself and for the variants that a level makes of it. */
@@ -61,7 +61,7 @@ static void add_micros(lister *l, hp_strategy s) {
 static void add_ranks(lister *l, hp_strategy s, int factor) {
     if (s.dp % factor == 0) s.dp /= factor;
     if (factor > 1) s.by[HP_AXIS_N].n = 0;
-    s.n_cut = 0;
+    s.cut.n = 0;
     if (!l->n_devices || hp_strategy_devices(&s) <= l->n_devices) add_micros(l, s);
 }
 
@@ -84,23 +84,23 @@ static void add_tiles(lister *l, const hp_strategy *s, int factor) {
     const hp_graph *g = hp_eval_get(l->eval)->graph;
     hp_strategy more = *s;
     more.by[HP_AXIS_H].n = more.by[HP_AXIS_W].n = 0;
-    for (int i = 0; i < s->n_sp; i++)
-        if (!grid(g, s->sp_rows[i] * s->sp_cols[i] * factor, &more.sp_rows[i], &more.sp_cols[i])) return;
-    if (s->n_sp) add_ranks(l, more, factor);
+    for (int i = 0; i < s->sp.n; i++)
+        if (!grid(g, s->sp.rows[i] * s->sp.cols[i] * factor, &more.sp.rows[i], &more.sp.cols[i])) return;
+    if (s->sp.n) add_ranks(l, more, factor);
 }
 
 /* Tiles and nothing else, on the devices that there are. */
 static void add_whole_tiles(lister *l, const hp_strategy *s, int tiles) {
     hp_strategy t = hp_strategy_default();
-    t.n_sp = 1;
+    t.sp.n = 1;
     t.dp = l->devices > tiles ? l->devices / tiles : 1;
     t.prec = s->prec;
     t.bn = s->bn;
     t.recompute = s->recompute;
-    t.halo = s->halo;
+    t.sp.halo = s->sp.halo;
     t.fuse_bytes = s->fuse_bytes;
     for (int i = 0; i < HP_TRAFFICS; i++) t.comm[i] = s->comm[i];
-    if (grid(hp_eval_get(l->eval)->graph, tiles, &t.sp_rows[0], &t.sp_cols[0])) add_ranks(l, t, 1);
+    if (grid(hp_eval_get(l->eval)->graph, tiles, &t.sp.rows[0], &t.sp.cols[0])) add_ranks(l, t, 1);
 }
 
 static void add_layouts(lister *l, const hp_strategy *s) {

@@ -19,8 +19,8 @@ static hp_status seconds_of(hp_arena *arena, const hp_eval_setup *setup, const h
 
 /* An open cut is chosen for the machine. */
 static void open_cut(hp_strategy *s) {
-    s->n_cut = 0;
-    memset(s->cut, 0, sizeof s->cut);
+    s->cut.n = 0;
+    memset(s->cut.units, 0, sizeof s->cut.units);
 }
 
 static hp_status on_each_class(hp_arena *arena, const hp_eval_setup *setup, const hp_strategy *s,

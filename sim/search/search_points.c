@@ -46,7 +46,7 @@ static bool repeats(hp_eval *e, const hp_point *p) {
     if (p->cut != HP_CUT_SEAM) return false;
     time.cut = HP_CUT_TIME;
     const hp_strategy a = hp_points_strategy(e, p), b = hp_points_strategy(e, &time);
-    return memcmp(a.cut, b.cut, sizeof a.cut) == 0;
+    return memcmp(a.cut.units, b.cut.units, sizeof a.cut.units) == 0;
 }
 
 /* A point that is too large is tried again with its cut by memory. */

@@ -289,16 +289,16 @@ hp_strategy hp_space_strategy(const hp_point *p) {
     s.tp = p->tp;
     s.bp = p->bp;
     s.chunks = p->chunks;
-    s.halo = p->halo;
-    s.strips = p->strips;
-    s.deep = p->deep;
-    s.n_sp = p->n_sp;
+    s.sp.halo = p->halo;
+    s.strips.n = p->strips;
+    s.strips.deep = p->deep;
+    s.sp.n = p->n_sp;
     for (int i = 0; i < p->n_sp; i++) {
-        s.sp_rows[i] = p->rows[i];
-        s.sp_cols[i] = p->cols[i];
+        s.sp.rows[i] = p->rows[i];
+        s.sp.cols[i] = p->cols[i];
     }
-    s.tail = p->tail;
-    s.overlap = p->overlap;
+    s.sp.tail = p->tail;
+    s.sp.overlap = p->overlap;
     s.sched = p->sched;
     s.recompute = p->recompute;
     return s;

@@ -2,7 +2,7 @@
 #include "sim/search/tally.h"
 
 static int row_of_code(hp_reject_code code, const hp_strategy *s) {
-    return code == HP_REJECT_MEM && s->n_sp > 0 ? HP_REJECTS : (int)code;
+    return code == HP_REJECT_MEM && s->sp.n > 0 ? HP_REJECTS : (int)code;
 }
 
 static int row_of_family(const hp_strategy *s) {

@@ -165,10 +165,10 @@ static hp_status try_axis(const refiner *r, const hp_strategy *asked, int axis, 
 
 /* Number of members, equal in all stages that have several; 0: none. */
 static int members_of(const hp_strategy *s, int axis) {
-    const int32_t *degree = axis == HP_AXIS_H ? s->sp_rows : s->sp_cols;
+    const int32_t *degree = axis == HP_AXIS_H ? s->sp.rows : s->sp.cols;
     int n = 0;
-    if (axis == HP_AXIS_N) return s->clients == 1 && s->sync == HP_SYNC_ALLREDUCE ? s->dp : 0;
-    for (int i = 0; i < s->n_sp; i++) {
+    if (axis == HP_AXIS_N) return s->clients == 1 && s->sync.how == HP_SYNC_ALLREDUCE ? s->dp : 0;
+    for (int i = 0; i < s->sp.n; i++) {
         if (degree[i] > 1 && n && degree[i] != n) return 0;
         if (degree[i] > 1) n = degree[i];
     }

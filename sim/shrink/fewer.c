@@ -9,7 +9,7 @@
 /* Degrees within a replica of which a divisor may stay: slices, channels, branches, ranks that share layers or tokens. */
 static const size_t degrees[] = {offsetof(hp_strategy, ldp), offsetof(hp_strategy, cp),
                                  offsetof(hp_strategy, bp), offsetof(hp_strategy, tp),
-                                 offsetof(hp_strategy, seq)};
+                                 offsetof(hp_strategy, seq.ranks)};
 enum { DEGREES = sizeof degrees / sizeof *degrees };
 
 static int32_t degree_of(const hp_strategy *s, int k) {
@@ -40,22 +40,22 @@ static int32_t most(const int32_t *list, int n) {
 }
 
 static bool has_tiles(const hp_strategy *s) {
-    return most(s->sp_rows, s->n_sp) > 1 || most(s->sp_cols, s->n_sp) > 1;
+    return most(s->sp.rows, s->sp.n) > 1 || most(s->sp.cols, s->sp.n) > 1;
 }
 
 /* Stages after the spatial ones stay where there are stages to spare. */
 static void scale_tiles(const hp_strategy *from, const shape *h, hp_strategy *s) {
-    const int after = from->stages > from->n_sp && h->stages > 1;
-    if (s->n_sp > h->stages - after) s->n_sp = h->stages - after;
-    const int32_t rows = most(from->sp_rows, from->n_sp), cols = most(from->sp_cols, from->n_sp);
-    for (int i = 0; i < s->n_sp; i++) {
-        s->sp_rows[i] = scaled(s->sp_rows[i], h->rows, rows);
-        s->sp_cols[i] = scaled(s->sp_cols[i], h->cols, cols);
+    const int after = from->stages > from->sp.n && h->stages > 1;
+    if (s->sp.n > h->stages - after) s->sp.n = h->stages - after;
+    const int32_t rows = most(from->sp.rows, from->sp.n), cols = most(from->sp.cols, from->sp.n);
+    for (int i = 0; i < s->sp.n; i++) {
+        s->sp.rows[i] = scaled(s->sp.rows[i], h->rows, rows);
+        s->sp.cols[i] = scaled(s->sp.cols[i], h->cols, cols);
     }
     if (h->rows < rows) s->by[HP_AXIS_H].n = 0;
     if (h->cols < cols) s->by[HP_AXIS_W].n = 0;
-    if (!has_tiles(s)) s->n_sp = 0;
-    if (s->tail == HP_TAIL_SHARED && s->stages != s->n_sp + 1) s->tail = HP_TAIL_OWN;
+    if (!has_tiles(s)) s->sp.n = 0;
+    if (s->sp.tail == HP_TAIL_SHARED && s->stages != s->sp.n + 1) s->sp.tail = HP_TAIL_OWN;
 }
 
 /* What only a pipeline has goes with it; passes of GEMS become micro-batches. */
@@ -69,8 +69,8 @@ static void leave_pipeline(hp_strategy *s) {
 static bool is_shape_of(const hp_strategy *s, const shape *h) {
     for (int k = 0; k < DEGREES; k++)
         if (h->degree[k] != degree_of(s, k)) return false;
-    return h->stages == s->stages && h->rows == most(s->sp_rows, s->n_sp) &&
-           h->cols == most(s->sp_cols, s->n_sp);
+    return h->stages == s->stages && h->rows == most(s->sp.rows, s->sp.n) &&
+           h->cols == most(s->sp.cols, s->sp.n);
 }
 
 static hp_strategy shaped(const hp_strategy *from, const shape *h) {
@@ -78,9 +78,9 @@ static hp_strategy shaped(const hp_strategy *from, const shape *h) {
     if (is_shape_of(from, h)) return s;
     s.stages = h->stages;
     for (int k = 0; k < DEGREES; k++) *(int32_t *)((char *)&s + degrees[k]) = h->degree[k];
-    if (s.seq == 1) s.seq_by = HP_SEQ_RING;
-    if (s.n_sp > 0) scale_tiles(from, h, &s);
-    if (s.stages != from->stages) s.n_cut = 0;
+    if (s.seq.ranks == 1) s.seq.by = HP_SEQ_RING;
+    if (s.sp.n > 0) scale_tiles(from, h, &s);
+    if (s.stages != from->stages) s.cut.n = 0;
     if (s.stages == 1 && from->stages > 1) leave_pipeline(&s);
     return s;
 }
@@ -100,14 +100,14 @@ static hp_strategy replicated(const hp_strategy *one, int replicas, int dp) {
     s.by[HP_AXIS_N].n = 0;
     if (!on_all(&s)) s.micro *= replicas / dp;
     if (s.sched == hp_sched_plain(1)) s.sched = hp_sched_plain(s.micro);
-    if (s.servers > dp) s.servers = dp;
+    if (s.sync.servers > dp) s.sync.servers = dp;
     return s;
 }
 
 static void place_anew(const hp_strategy *from, hp_strategy *s) {
-    if (s->place != HP_PLACE_LIST || hp_strategy_devices(from) == hp_strategy_devices(s)) return;
-    s->place = HP_PLACE_BLOCK;
-    s->n_seat = 0;
+    if (s->place.how != HP_PLACE_LIST || hp_strategy_devices(from) == hp_strategy_devices(s)) return;
+    s->place.how = HP_PLACE_BLOCK;
+    s->place.n_seat = 0;
 }
 
 /* --- the shapes, in order --- */
@@ -169,7 +169,7 @@ static void add_degrees(shape_list *l, shape h, int k) {
 /* Among equals, fewer stages come before fewer tiles, and grids of the same shape before others. */
 static void list_shapes(shape_list *l) {
     const hp_strategy *s = l->from;
-    const int32_t rows = most(s->sp_rows, s->n_sp), cols = most(s->sp_cols, s->n_sp);
+    const int32_t rows = most(s->sp.rows, s->sp.n), cols = most(s->sp.cols, s->sp.n);
     for (int32_t r = rows; r >= 1; r--)
         for (int32_t c = cols; c >= 1; c--)
             for (int32_t stages = s->stages; stages >= 1; stages--)
@@ -221,7 +221,7 @@ bool hp_trains_alike(const hp_strategy *from, const hp_strategy *to, bool bn, ch
     const bool fewer = from->dp * from->clients != to->dp * to->clients;
     const bool shares = hp_shares(from) != hp_shares(to) && !on_all(from);
     if (from->prec != to->prec) return unlike(why, "its numbers have another precision");
-    if (fewer && (from->sync == HP_SYNC_LOCAL || to->sync == HP_SYNC_LOCAL))
+    if (fewer && (from->sync.how == HP_SYNC_LOCAL || to->sync.how == HP_SYNC_LOCAL))
         return unlike(why, "sync=local averages fewer replicas");
     if (bn && from->bn == HP_BN_LOCAL && hp_strategy_roles(from) != hp_strategy_roles(to))
         return unlike(why, "bn=local takes statistics over other parts of the image");

@@ -68,7 +68,7 @@ static void every_element_is_home_once(void **state) {
         hp_program *p;
         hp_error err = {.code = HP_OK, .text = ""};
         s.fuse_bytes = 4096;
-        if (s.zero == 0 && s.by[HP_AXIS_N].n == 0 && coin(&d)) s.sync = HP_SYNC_PS;
+        if (s.zero.stage == 0 && s.by[HP_AXIS_N].n == 0 && coin(&d)) s.sync.how = HP_SYNC_PS;
         const hp_lower_options o = {
             .mode = HP_MODE_TRAIN, .dtype = HP_F32, .batch = hp_strategy_batch(&s, 12), .place = true};
         if (hp_lower(arena, g, &s, &o, &p, &err) != HP_OK) fail_msg("%s", err.text);

@@ -37,7 +37,7 @@ static hp_work work_of(const hp_graph *g, int layer) {
 
 static int first_of(const hp_graph *g, hp_layer_op op, int kernel) {
     for (int l = 1; l < g->n_layer; l++)
-        if ((hp_layer_op)g->layer[l].op == op && g->layer[l].kh == kernel) return l;
+        if ((hp_layer_op)g->layer[l].op == op && g->layer[l].window.kh == kernel) return l;
     fail_msg("no such layer");
     return 0;
 }

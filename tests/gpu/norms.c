@@ -82,8 +82,9 @@ static void print_norm(const pair *p, const char *what, int32_t gpu, int32_t ref
 static void print_layer(const draw *d) {
     const hp_layer *l = &d->layer;
     printf(",\"layer\":\"op %d n%d %dx%dx%d -> %dx%dx%d k%dx%d s%dx%d p%dx%d d%d g%d act %d\"", l->op,
-           (int)d->samples, d->in[0].h, d->in[0].w, d->in[0].c, d->out.h, d->out.w, d->out.c, l->kh, l->kw,
-           l->stride_h, l->stride_w, l->pad_h, l->pad_w, l->dil_h, l->groups, l->act);
+           (int)d->samples, d->in[0].h, d->in[0].w, d->in[0].c, d->out.h, d->out.w, d->out.c, l->window.kh,
+           l->window.kw, l->window.stride_h, l->window.stride_w, l->window.pad_h, l->window.pad_w,
+           l->window.dil_h, l->groups, l->act);
 }
 
 static bool show(const kind *k, const draw *d, uint64_t round, hp_store store) {
@@ -120,8 +121,9 @@ static bool fits(int in, int out, int kernel, int stride, int pad, int dilation)
 static bool legal(const draw *d) {
     const hp_layer *l = &d->layer;
     if (l->op == HP_BN) return d->samples * d->out.h * d->out.w >= 32;
-    return l->op != HP_CONV || (fits(d->in[0].h, d->out.h, l->kh, l->stride_h, l->pad_h, l->dil_h) &&
-                                fits(d->in[0].w, d->out.w, l->kw, l->stride_w, l->pad_w, l->dil_w));
+    return l->op != HP_CONV ||
+           (fits(d->in[0].h, d->out.h, l->window.kh, l->window.stride_h, l->window.pad_h, l->window.dil_h) &&
+            fits(d->in[0].w, d->out.w, l->window.kw, l->window.stride_w, l->window.pad_w, l->window.dil_w));
 }
 
 static bool show_kind(const kind *k, int rounds) {

@@ -42,8 +42,8 @@ static void graphs_are_those_of_fp32(void **state) {
         assert_int_equal(hp_graph_live_bytes(d), hp_graph_live_bytes(f));
         for (int l = 0; l < d->n_layer; l++) {
             assert_int_equal(d->tensor[d->layer[l].out].store, HP_STORE_REAL);
-            assert_int_equal(d->layer[l].dynamic, hp_layer_is_matrix(&d->layer[l]));
-            assert_int_equal(f->layer[l].dynamic, 0);
+            assert_int_equal(d->layer[l].deployed.dynamic, hp_layer_is_matrix(&d->layer[l]));
+            assert_int_equal(f->layer[l].deployed.dynamic, 0);
         }
         assert_string_not_equal(hp_graph_text(a, d), hp_graph_text(a, f));
         hp_arena_free(a);
@@ -57,7 +57,7 @@ static void listed_layers_stay_real(void **state) {
     for (int l = 0; l < d->n_layer; l++) {
         const hp_layer *layer = &d->layer[l];
         const bool kept = !strcmp(layer->name, "conv1") || !strcmp(layer->name, "fc");
-        assert_int_equal(layer->dynamic, hp_layer_is_matrix(layer) && !kept);
+        assert_int_equal(layer->deployed.dynamic, hp_layer_is_matrix(layer) && !kept);
     }
     hp_arena_free(a);
 }
@@ -69,7 +69,7 @@ static void all_of_the_input_is_needed(void **state) {
         hp_arena *a = hp_arena_new();
         const hp_graph *d = deployed(a, nets[i], HP_PREC_INT8_DYNAMIC, NULL);
         for (int l = 1; l < d->n_layer; l++) {
-            if (!d->layer[l].dynamic) continue;
+            if (!d->layer[l].deployed.dynamic) continue;
             hp_box out = hp_box_whole(d, d->layer[l].out, 3), in = hp_box_whole(d, d->layer[l].in[0], 3);
             out.hi[HP_AXIS_H] = out.hi[HP_AXIS_W] = 1;
             out.lo[HP_AXIS_N] = in.lo[HP_AXIS_N] = 1;
@@ -87,15 +87,15 @@ static void scratch_holds_a_sample(void **state) {
     hp_arena *a = hp_arena_new();
     hp_graph *d = deployed(a, "resnet18", HP_PREC_INT8_DYNAMIC, NULL);
     for (int l = 1; l < d->n_layer; l++) {
-        if (!d->layer[l].dynamic) continue;
+        if (!d->layer[l].deployed.dynamic) continue;
         const hp_shape one = whole_shape(d, l, 1), four = whole_shape(d, l, 4);
         const int64_t map = hp_tensor_elems(d, d->layer[l].in[0]), outs = d->tensor[d->layer[l].out].c,
                       most = map + 4 * (outs + 64) + 128, bytes = hp_infer_scratch_bytes(d, l, &one, HP_F32);
         assert_int_equal(bytes, hp_infer_scratch_bytes(d, l, &four, HP_F32));
-        d->layer[l].dynamic = 0;
+        d->layer[l].deployed.dynamic = 0;
         d->tensor[d->layer[l].in[0]].store = HP_STORE_U8;
         const int64_t still = hp_infer_scratch_bytes(d, l, &one, HP_F32);
-        d->layer[l].dynamic = 1;
+        d->layer[l].deployed.dynamic = 1;
         d->tensor[d->layer[l].in[0]].store = HP_STORE_REAL;
         assert_true(bytes >= still + map + 4 * outs && bytes <= still + most);
     }
@@ -143,7 +143,7 @@ static void layers_cost_the_kernel_and_the_passes(void **state) {
     assert_int_equal(hp_cost_load(a, NULL, &m, &t, &err), HP_OK);
     const hp_graph *d = deployed(a, "resnet18", HP_PREC_INT8_DYNAMIC, NULL);
     for (int l = 1; l < d->n_layer; l++) {
-        if (!d->layer[l].dynamic) continue;
+        if (!d->layer[l].deployed.dynamic) continue;
         const hp_box out = hp_box_whole(d, d->layer[l].out, 2);
         const hp_work_case c = hp_work_case_at(d, l, HP_TASK_FWD, &out);
         const hp_work w = hp_work_of_case(d, HP_F32, &c);

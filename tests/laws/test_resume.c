@@ -41,10 +41,10 @@ static void assert_same_bits(const law_training *t, const outcome *want, const o
 static hp_strategy strategy_of(dice *d, const hp_graph *g, int axes) {
     hp_strategy s = random_strategy_of(d, g, roll(d, 1, 4), MAX_RANKS, axes);
     s.fuse_bytes = 4096;
-    if (s.zero == 0) draw_compress(d, &s);
+    if (s.zero.stage == 0) draw_compress(d, &s);
     const hp_strategy plain = s;
-    if (roll(d, 0, 1) == 0 && s.zero == 0)
-        s.sync = HP_SYNC_LOCAL, s.local = LAW_STEPS; /* the break falls between two averages */
+    if (roll(d, 0, 1) == 0 && s.zero.stage == 0)
+        s.sync.how = HP_SYNC_LOCAL, s.sync.local = LAW_STEPS; /* the break falls between two averages */
     return hp_strategy_legal(&s, g, hp_strategy_batch(&s, 2 * law_groups(&s)), 0, NULL) ? s : plain;
 }
 
@@ -61,7 +61,7 @@ static void the_same_plan_gives_the_same_bits(void **state) {
         const outcome want = law_run(arena, &t), have = law_resumed(arena, &t, &t.s);
         assert_same_bits(&t, &want, &have);
         carried += t.s.compress[HP_TRAFFIC_ALLREDUCE] != 0 && t.s.dp * t.s.clients > 1;
-        local += t.s.sync == HP_SYNC_LOCAL;
+        local += t.s.sync.how == HP_SYNC_LOCAL;
         hp_arena_free(arena);
     }
     assert_true(carried >= (int)law_cases(90) / 30);
@@ -81,7 +81,7 @@ static void another_plan_gives_the_same_training(void **state) {
         t.s.fuse_bytes = 4096;
         const int64_t one = hp_strategy_batch(&t.s, 2 * groups),
                       other = hp_strategy_batch(&first, 2 * groups);
-        if (first.zero == 0 && coin(&d)) first.sync = HP_SYNC_PS;
+        if (first.zero.stage == 0 && coin(&d)) first.sync.how = HP_SYNC_PS;
         if (one == other) {
             t.batch = one;
             law_training whole = t;

@@ -13,9 +13,9 @@ static hp_comm *by_steps(hp_comm *inner, const hp_memory *memory) {
 /* A small size makes many buckets, so that all members serve. */
 static hp_strategy served(dice *d, const hp_graph *g, int groups, int draws) {
     hp_strategy s = random_strategy_of(d, g, groups, MAX_RANKS, draws);
-    s.zero = 0;
-    s.sync = HP_SYNC_PS;
-    s.servers = roll(d, 0, 3);
+    s.zero.stage = 0;
+    s.sync.how = HP_SYNC_PS;
+    s.sync.servers = roll(d, 0, 3);
     s.fuse_bytes = coin(d) ? 64 : 4096;
     return s;
 }
@@ -42,9 +42,9 @@ static void servers_reproduce_one_rank(void **state) {
 
 /* A law for classifiers: other networks wait for the metrics of all replicas. */
 static bool is_local(hp_strategy *s, const hp_graph *g, int steps) {
-    s->zero = 0;
-    s->sync = HP_SYNC_LOCAL;
-    s->local = steps;
+    s->zero.stage = 0;
+    s->sync.how = HP_SYNC_LOCAL;
+    s->sync.local = steps;
     return hp_strategy_legal(s, g, hp_strategy_batch(s, 1), 0, NULL);
 }
 

@@ -42,15 +42,15 @@ static hp_strategy draw_strategy(dice *d) {
     static const int degrees[] = {1, 1, 2, 3, 4};
     hp_strategy s = hp_strategy_default();
     s.tp = degrees[roll(d, 0, 4)];
-    s.seq = degrees[roll(d, 0, 4)];
-    s.seq_by = coin(d) ? HP_SEQ_RING : HP_SEQ_A2A;
+    s.seq.ranks = degrees[roll(d, 0, 4)];
+    s.seq.by = coin(d) ? HP_SEQ_RING : HP_SEQ_A2A;
     s.dp = roll(d, 1, 3);
     s.stages = roll(d, 1, 2);
     s.micro = roll(d, 1, 3);
     s.sched = s.stages * s.micro == 1 ? HP_SCHED_LP : coin(d) ? HP_SCHED_GPIPE : HP_SCHED_1F1B;
-    s.zero = roll(d, 0, 3);
-    s.keep = s.zero == 3 && coin(d);
-    s.recompute = s.zero == 3 ? HP_RECOMPUTE_NONE : roll(d, HP_RECOMPUTE_NONE, HP_RECOMPUTE_FULL);
+    s.zero.stage = roll(d, 0, 3);
+    s.zero.keep = s.zero.stage == 3 && coin(d);
+    s.recompute = s.zero.stage == 3 ? HP_RECOMPUTE_NONE : roll(d, HP_RECOMPUTE_NONE, HP_RECOMPUTE_FULL);
     s.prec = coin(d) ? HP_PREC_FP32 : HP_PREC_BF16;
     s.fuse_bytes = INT64_C(1) << 40; /* one bucket per group */
     return s;
@@ -59,7 +59,7 @@ static hp_strategy draw_strategy(dice *d) {
 static draw draw_case(uint64_t seed) {
     dice d = {seed, 8300};
     draw c = {.s = draw_strategy(&d), .samples = roll(&d, 1, 3)};
-    const int parts = c.s.tp * c.s.seq, multiple = ALIGN * parts * c.s.dp;
+    const int parts = c.s.tp * c.s.seq.ranks, multiple = ALIGN * parts * c.s.dp;
     c.dtype = c.s.prec == (int)HP_PREC_FP32 && coin(&d) ? HP_F64 : HP_F32;
     c.net = (token_stack){.layers = roll(&d, c.s.stages, 4),
                           .heads = parts * roll(&d, 1, 2),
@@ -70,7 +70,7 @@ static draw draw_case(uint64_t seed) {
                           .inner = multiple * roll(&d, 1, 4),
                           .causal = coin(&d),
                           .drops = coin(&d),
-                          .tied = coin(&d) && (c.s.stages == 1 || c.s.zero < 2)};
+                          .tied = coin(&d) && (c.s.stages == 1 || c.s.zero.stage < 2)};
     return c;
 }
 
@@ -97,16 +97,16 @@ static const struct {
               {.scatter_each = 1, .gather = 1}};     /* kept after the first micro-batch */
 
 static void add_parameters(const hp_strategy *s, int64_t m, int64_t n, int64_t want[HP_TRAFFICS]) {
-    const int z = s->zero + s->keep;
+    const int z = s->zero.stage + s->zero.keep;
     want[HP_TRAFFIC_ALLREDUCE] += shared[z].reduce * (n - 1) * m;
     want[HP_TRAFFIC_REDUCE_SCATTER] += (shared[z].scatter + shared[z].scatter_each * s->micro) * (n - 1) * m;
     want[HP_TRAFFIC_ALL_GATHER] += (shared[z].gather + shared[z].gather_each * s->micro) * (n - 1) * m;
 }
 
 static int64_t of_layer(const draw *c, int64_t u) {
-    const int64_t t = c->s.tp, p = c->s.seq, tensor = 8 * (t - 1) * u, a2a = 8 * (p - 1) * u / p,
+    const int64_t t = c->s.tp, p = c->s.seq.ranks, tensor = 8 * (t - 1) * u, a2a = 8 * (p - 1) * u / p,
                   ring = (c->net.causal ? 2 : 4) * (p - 1) * u,
-                  all = tensor + (c->s.seq_by == (int)HP_SEQ_A2A ? a2a : ring);
+                  all = tensor + (c->s.seq.by == (int)HP_SEQ_A2A ? a2a : ring);
     return c->s.recompute ? all * 3 / 2 : all;
 }
 
@@ -122,7 +122,7 @@ static void expect(const draw *c, int64_t want[HP_TRAFFICS]) {
     const token_stack *n = &c->net;
     const hp_strategy *s = &c->s;
     const int64_t real = c->dtype == HP_F64 ? 8 : 4, e = s->prec == (int)HP_PREC_BF16 ? 2 : real,
-                  h = n->width, f = n->inner, layers = n->layers, holders = (int64_t)s->seq * s->dp,
+                  h = n->width, f = n->inner, layers = n->layers, holders = (int64_t)s->seq.ranks * s->dp,
                   passes = (int64_t)s->dp * s->micro, u = c->samples * n->tokens * h * e;
     /* matrices and biases whose channels tensor parallelism splits; layers that work on tokens hold their
      * parameters whole */
@@ -162,7 +162,7 @@ static void check_kinds(const draw *c, uint64_t seed, const hp_program *p, const
 /* Within a stage, all ranks send equally much, except in causal rings, where earlier tokens' keys go to more
  * ranks. */
 static void check_ranks(const draw *c, const hp_program *p, const int64_t want[HP_TRAFFICS]) {
-    const bool causal_ring = c->s.seq > 1 && c->net.causal && c->s.seq_by == (int)HP_SEQ_RING;
+    const bool causal_ring = c->s.seq.ranks > 1 && c->net.causal && c->s.seq.by == (int)HP_SEQ_RING;
     for (int i = 0; i < p->n_role && c->s.stages == 1; i++) {
         hp_sent sent[HP_TRAFFICS] = {{0}};
         hp_role_sends(p, &p->role[i], sent);

@@ -162,7 +162,7 @@ static void matrix_has_the_cpus_numbers(matrix_cell *m, tally *all) {
     fill_tensors(m, HP_F32);
     matrix_part p = {.out = some_output(c)};
     if (hp_box_empty(&p.out)) return;
-    if (layer_of(m)->dynamic) { /* it reads its whole input: groups are not cut apart */
+    if (layer_of(m)->deployed.dynamic) { /* it reads its whole input: groups are not cut apart */
         p.out.lo[HP_AXIS_C] = 0;
         p.out.hi[HP_AXIS_C] = c->s.tensor[layer_of(m)->out].c;
     }
@@ -198,7 +198,7 @@ static void dynamic_layers_have_the_processors_numbers(void **state) {
     for (uint64_t seed = 1; seed <= law_cases(40); seed++) {
         matrix_cell *m = matrix_cell_new(seed);
         hp_layer *l = layer_of(m);
-        l->dynamic = 1;
+        l->deployed.dynamic = 1;
         for (int t = 0; t <= l->out; t++) m->c.s.tensor[t].store = HP_STORE_REAL;
         m->c.s.tensor[0].producer = 1;
         matrix_has_the_cpus_numbers(m, &all);

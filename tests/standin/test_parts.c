@@ -13,8 +13,8 @@ static double bound_at(const rig *size, double factor, int32_t buffer, int64_t i
 static void near(double is, double should, double bound, const draw *d, const char *what) {
     if (!(fabs(is - should) <= bound))
         fail_msg("%s of op %d: %.9g, should be %.9g +- %.3g (k %dx%d s %dx%d p %dx%d)", what, d->layer.op, is,
-                 should, bound, d->layer.kh, d->layer.kw, d->layer.stride_h, d->layer.stride_w,
-                 d->layer.pad_h, d->layer.pad_w);
+                 should, bound, d->layer.window.kh, d->layer.window.kw, d->layer.window.stride_h,
+                 d->layer.window.stride_w, d->layer.window.pad_h, d->layer.window.pad_w);
 }
 
 /* Runs the parts on the GPU, the whole (and its sizes, or NULL) on the reference: outputs are

@@ -71,14 +71,14 @@ static void a_spread_vectors_gradient_is_rounded_once(void **state) {
     enum { SIDE = 160, CHANNELS = 3 };
     const hp_layer spread = {.op = HP_GATHER,
                              .n_in = 1,
-                             .kh = 1,
-                             .kw = 1,
+                             .window.kh = 1,
+                             .window.kw = 1,
                              .out_h = SIDE,
                              .out_w = SIDE,
-                             .out_c = CHANNELS,
+                             .gather.out_c = CHANNELS,
                              .groups = CHANNELS,
-                             .step = 1,
-                             .border = HP_BORDER_EDGE};
+                             .gather.step = 1,
+                             .gather.border = HP_BORDER_EDGE};
     draw d = {.layer = spread, .samples = 2, .out = {.h = SIDE, .w = SIDE, .c = CHANNELS}};
     d.in[0] = (hp_tensor){.h = 1, .w = 1, .c = CHANNELS};
     rig *r = build(&hp_device_cuda, &d);

@@ -57,7 +57,7 @@ typedef struct places {
 
 /* Inputs of a tap are padded to words, unless a row of taps is contiguous in the map and so one sequence. */
 static void set_rows(const hp_bound *b, hp_cuda_taps *t) {
-    const bool conv = b->layer->op == HP_CONV, beside = conv && t->groups < 2 && b->layer->dil_w < 2;
+    const bool conv = b->layer->op == HP_CONV, beside = conv && t->groups < 2 && b->layer->window.dil_w < 2;
     if (t->ins % WORD != 0 && !beside && b->layer->op != HP_LINEAR)
         t->tap = (int32_t)hp_round_up(t->ins, WORD);
     t->row_taps = (int32_t)hp_round_up((int64_t)t->shape.kw * t->tap, WORD);
@@ -216,5 +216,5 @@ hp_status hp_cuda_infer_bytes(hp_device *d, const hp_bound *b, hp_cuda_launch *l
     set_terms(p, b, &a, &u);
     p->bytes.finish = hp_cuda_finish_of(b, &op, &u);
     l->name = name_of(p);
-    return b->layer->dynamic ? set_dynamic(b, p, &a, err) : HP_OK;
+    return b->layer->deployed.dynamic ? set_dynamic(b, p, &a, err) : HP_OK;
 }

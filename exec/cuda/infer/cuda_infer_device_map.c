@@ -16,8 +16,8 @@ static hp_cuda_mean_axis mean_axis_of(const hp_bound *b, bool rows) {
     const hp_shape *s = &b->shape;
     const hp_layer *l = b->layer;
     const bool windows = l->op == HP_AVGPOOL;
-    const int pad = rows ? l->pad_h : l->pad_w, sized = rows ? l->out_h : l->out_w;
-    hp_cuda_mean_axis a = {.pad = pad, .counts_pad = windows && l->count_include_pad};
+    const int pad = rows ? l->window.pad_h : l->window.pad_w, sized = rows ? l->out_h : l->out_w;
+    hp_cuda_mean_axis a = {.pad = pad, .counts_pad = windows && l->window.count_include_pad};
     a.in = rows ? s->ih : s->iw;
     a.in0 = rows ? s->iy0 : s->ix0;
     a.full_in = rows ? s->full.ih : s->full.iw;
@@ -31,7 +31,8 @@ static hp_cuda_mean_axis mean_axis_of(const hp_bound *b, bool rows) {
 
 /* Does the layer only move elements? Softmax, interpolation and means compute. */
 static bool moves(const hp_layer *l) {
-    return l->op == HP_MAXPOOL || l->op == HP_PAD || (l->op == HP_RESIZE && l->interpolation == HP_NEAREST);
+    return l->op == HP_MAXPOOL || l->op == HP_PAD ||
+           (l->op == HP_RESIZE && l->resize.interpolation == HP_NEAREST);
 }
 
 hp_status hp_cuda_infer_map(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {

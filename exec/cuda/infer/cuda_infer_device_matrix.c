@@ -43,6 +43,6 @@ bool hp_cuda_is_product(const hp_bound *b) {
 }
 
 hp_status hp_cuda_infer_matrix(hp_device *d, const hp_bound *b, hp_cuda_launch *l, hp_error *err) {
-    const bool bytes = b->stored.x[0] == HP_U8 || b->layer->dynamic;
+    const bool bytes = b->stored.x[0] == HP_U8 || b->layer->deployed.dynamic;
     return (bytes ? hp_cuda_infer_bytes : hp_cuda_infer_real)(d, b, l, err);
 }

@@ -31,10 +31,10 @@ static void set_windows(hp_cuda_attend *a, const hp_bound *b) {
     const bool windowed = hp_layer_is_windowed(l);
     a->window.map_h = keys->h;
     a->window.map_w = b->shape.full.ow;
-    a->window.h = windowed ? l->kh : larger(keys->h, b->shape.full.oh);
-    a->window.w = windowed ? l->kw : larger(keys->w, b->shape.full.ow);
-    a->window.shift_h = windowed ? l->pad_h : 0;
-    a->window.shift_w = windowed ? l->pad_w : 0;
+    a->window.h = windowed ? l->window.kh : larger(keys->h, b->shape.full.oh);
+    a->window.w = windowed ? l->window.kw : larger(keys->w, b->shape.full.ow);
+    a->window.shift_h = windowed ? l->window.pad_h : 0;
+    a->window.shift_w = windowed ? l->window.pad_w : 0;
 }
 
 /* Inference in 16 bits keeps attention's inputs in float32 and rounds them as it rounds all factors. */
@@ -53,7 +53,7 @@ static hp_cuda_attend attend_of(const hp_device *d, const hp_bound *b, const flo
                         .channels = channels,
                         .first_head = b->shape.oc0 / channels,
                         .heads = (int32_t)hp_attention_heads(b->graph, b->layer_id, &b->shape),
-                        .group = l->groups / l->kv_heads,
+                        .group = l->groups / l->attention.kv_heads,
                         .q = heads_of(b->x[0], &b->map.in_box[0]),
                         .k = heads_of(b->x[1], &b->map.in_box[1]),
                         .v = heads_of(b->x[2], &b->map.in_box[1]),
@@ -62,7 +62,7 @@ static hp_cuda_attend attend_of(const hp_device *d, const hp_bound *b, const flo
                         .dq = heads_of(b->dx[0], &b->map.in_box[0]),
                         .dk = heads_of(b->dx[1], &b->map.in_box[1]),
                         .dv = heads_of(b->dx[2], &b->map.in_box[1]),
-                        .causal = l->causal,
+                        .causal = l->attention.causal,
                         .add = b->task->flags & HP_FLAG_ADD,
                         .scale = (float)(1 / sqrt(channels)),
                         .bias = l->n_param > 0 ? b->param[0] : NULL,

@@ -145,10 +145,10 @@ hp_status hp_cuda_groupnorm_bwd(hp_device *d, const hp_bound *b, void *self, hp_
 
 static hp_cuda_pool pool_of(const hp_bound *b) {
     return (hp_cuda_pool){.shape = b->shape,
-                          .pad_h = b->layer->pad_h,
-                          .pad_w = b->layer->pad_w,
+                          .pad_h = b->layer->window.pad_h,
+                          .pad_w = b->layer->window.pad_w,
                           .adaptive = b->layer->op == HP_ADAPTPOOL,
-                          .count_pad = b->layer->count_include_pad};
+                          .count_pad = b->layer->window.count_include_pad};
 }
 
 hp_status hp_cuda_maxpool_fwd(hp_device *d, const hp_bound *b, void *self, hp_error *err) {

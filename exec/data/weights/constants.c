@@ -49,7 +49,7 @@ constants_shape constants_slice_shape(const constants_shape *whole, int64_t firs
 bool hp_layer_weights8(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     return (l->op == HP_CONV || l->op == HP_CONVT || l->op == HP_LINEAR) &&
-           (l->dynamic || g->tensor[l->in[0]].store == HP_STORE_U8);
+           (l->deployed.dynamic || g->tensor[l->in[0]].store == HP_STORE_U8);
 }
 
 /* --- opening --- */

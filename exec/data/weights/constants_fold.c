@@ -84,7 +84,9 @@ static void apply_change(const folding *d, int64_t o) {
 
 /* Sets factor and shift of `outs` channels; returns whether there is a bias. */
 static bool set_terms(const folding *d, int64_t outs) {
-    const int32_t *norm = hp_layer_is_norm(d->l) ? d->l->param : d->l->n_norm ? d->l->norm : NULL;
+    const int32_t *norm = hp_layer_is_norm(d->l)  ? d->l->param
+                          : d->l->deployed.n_norm ? d->l->deployed.norm
+                                                  : NULL;
     const bool own = !hp_layer_is_norm(d->l) && d->l->n_param > 1;
     for (int64_t o = 0; o < outs; o++) {
         d->factor[o] = 1.0;

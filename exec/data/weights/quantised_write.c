@@ -45,7 +45,7 @@ static void add_tensor(listing *s, int layer, written_kind kind, int dtype, int 
 }
 
 static bool has_bias(const hp_layer *l) {
-    return l->op == HP_BN || l->n_norm > 0 || l->n_param > 1;
+    return l->op == HP_BN || l->deployed.n_norm > 0 || l->n_param > 1;
 }
 
 static void add_floats(listing *s, int layer) {

@@ -62,7 +62,7 @@ static const hp_layer *attention_of(const weight_writer *w, int i) {
 }
 
 static int64_t window_pixels(const hp_layer *l) {
-    return (int64_t)l->kh * l->kw;
+    return (int64_t)l->window.kh * l->window.kw;
 }
 
 /* torchvision's relative_position_index: the table's row for each query and key of a window. */
@@ -72,7 +72,8 @@ static const void *index_of(weight_writer *w, int i) {
     for (int64_t q = 0; q < n; q++)
         for (int64_t k = 0; k < n; k++)
             w->places[q * n + k] =
-                (q / l->kw - k / l->kw + l->kh - 1) * (2 * l->kw - 1) + q % l->kw - k % l->kw + l->kw - 1;
+                (q / l->window.kw - k / l->window.kw + l->window.kh - 1) * (2 * l->window.kw - 1) +
+                q % l->window.kw - k % l->window.kw + l->window.kw - 1;
     return w->places;
 }
 

@@ -50,7 +50,7 @@ static int end_head(const hp_bound *b, int channels) {
 static void set_head(const hp_bound *b, hp_attend *a, int64_t n, int head) {
     const hp_layer *l = b->layer;
     const hp_box *own = &b->map.in_box[0], *keys = &b->map.in_box[1], *out = &b->map.out_box;
-    const int c = a->channels, shared = head / (l->groups / l->kv_heads), low = head * c,
+    const int c = a->channels, shared = head / (l->groups / l->attention.kv_heads), low = head * c,
               heads = end_head(b, c) - first_head(b, c);
     const int at_q = low - own->lo[HP_AXIS_C], at_k = shared * c - keys->lo[HP_AXIS_C],
               qs = hp_box_len(own, HP_AXIS_C), ks = hp_box_len(keys, HP_AXIS_C),
@@ -100,11 +100,11 @@ static void put_bias(const hp_bound *b) {
 /* Points to the table's middle: distance 0 between query and key. */
 static void set_bias(const hp_bound *b, hp_attend *a, int head) {
     const hp_layer *l = b->layer;
-    const int64_t places = (2 * (int64_t)l->kh - 1) * (2 * l->kw - 1),
-                  at = (head - first_head(b, a->channels)) * places + (l->kh - 1) * (2 * (int64_t)l->kw - 1) +
-                       l->kw - 1;
+    const int64_t places = (2 * (int64_t)l->window.kh - 1) * (2 * l->window.kw - 1),
+                  at = (head - first_head(b, a->channels)) * places +
+                       (l->window.kh - 1) * (2 * (int64_t)l->window.kw - 1) + l->window.kw - 1;
     if (!l->n_param) return;
-    a->bias_w = 2 * l->kw - 1;
+    a->bias_w = 2 * l->window.kw - 1;
     a->bias = (const float *)b->param[0] + at;
     a->dbias = b->grad[0] ? bias_sums(b) + at : NULL;
 }
@@ -115,10 +115,10 @@ static void every_window(const hp_bound *b, hp_attend *a, attend_fn *attend) {
     const hp_rect all = rect_of(&b->map.out_box);
     const hp_tensor *map = &b->graph->tensor[l->in[1]];
     for (int32_t y = all.y0; y < all.y0 + all.h; y = a->queries.y0 + a->queries.h) {
-        const hp_extent rows = hp_window_of(y, l->kh, l->pad_h, map->h);
+        const hp_extent rows = hp_window_of(y, l->window.kh, l->window.pad_h, map->h);
         const int32_t y1 = rows.hi < all.y0 + all.h ? rows.hi : all.y0 + all.h;
         for (int32_t x = all.x0; x < all.x0 + all.w; x = a->queries.x0 + a->queries.w) {
-            const hp_extent cols = hp_window_of(x, l->kw, l->pad_w, map->w);
+            const hp_extent cols = hp_window_of(x, l->window.kw, l->window.pad_w, map->w);
             const int32_t x1 = cols.hi < all.x0 + all.w ? cols.hi : all.x0 + all.w;
             a->queries = (hp_rect){y, x, y1 - y, x1 - x};
             a->keys = (hp_rect){rows.lo, cols.lo, rows.hi - rows.lo, cols.hi - cols.lo};
@@ -131,7 +131,7 @@ static void every_head(hp_device *d, const hp_bound *b, attend_fn *attend) {
     const hp_layer *l = b->layer;
     hp_attend a = {.channels = hp_head_channels(b->graph, l),
                    .map_w = b->shape.full.ow,
-                   .causal = l->causal,
+                   .causal = l->attention.causal,
                    .turn = d->turns[b->layer_id],
                    .scratch = b->scratch.at,
                    .dq_sums = query_sums(b)};

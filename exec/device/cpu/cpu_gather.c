@@ -26,14 +26,16 @@ static void every_run(const hp_bound *b, run_fn *visit) {
     const hp_shape *s = &b->shape;
     const hp_layer *l = b->layer;
     for (int64_t r = 0; r < s->n * s->oh; r++) {
-        const int64_t y =
-            hp_gather_row(l->border, s->oy0 + r % s->oh - l->pad_h, (int64_t)s->full.ih * l->kh);
-        const int64_t row = (r / s->oh * s->ih + y / l->kh - s->iy0) * s->iw;
+        const int64_t y = hp_gather_row(l->gather.border, s->oy0 + r % s->oh - l->window.pad_h,
+                                        (int64_t)s->full.ih * l->window.kh);
+        const int64_t row = (r / s->oh * s->ih + y / l->window.kh - s->iy0) * s->iw;
         for (int64_t c = 0; c < s->ow; c++) {
-            const int64_t x = hp_gather_row(l->border, s->ox0 + c - l->pad_w, (int64_t)s->full.iw * l->kw);
+            const int64_t x = hp_gather_row(l->gather.border, s->ox0 + c - l->window.pad_w,
+                                            (int64_t)s->full.iw * l->window.kw);
             every_run_of(b, (r * s->ow + c) * s->oc,
-                         (row + x / l->kw - s->ix0) * s->ic - b->map.in_box[0].lo[HP_AXIS_C],
-                         (y % l->kh * l->kw + x % l->kw) * l->out_c + s->oc0, visit);
+                         (row + x / l->window.kw - s->ix0) * s->ic - b->map.in_box[0].lo[HP_AXIS_C],
+                         (y % l->window.kh * l->window.kw + x % l->window.kw) * l->gather.out_c + s->oc0,
+                         visit);
         }
     }
 }

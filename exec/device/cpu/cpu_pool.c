@@ -37,8 +37,8 @@ static void axes_of(const hp_bound *b, axis axes[2]) {
                      s->full.oh,
                      adaptive ? 0 : s->kh,
                      s->sh,
-                     l->pad_h,
-                     !adaptive && l->count_include_pad};
+                     l->window.pad_h,
+                     !adaptive && l->window.count_include_pad};
     axes[1] = (axis){s->iw,
                      s->ix0,
                      s->full.iw,
@@ -47,8 +47,8 @@ static void axes_of(const hp_bound *b, axis axes[2]) {
                      s->full.ow,
                      adaptive ? 0 : s->kw,
                      s->sw,
-                     l->pad_w,
-                     !adaptive && l->count_include_pad};
+                     l->window.pad_w,
+                     !adaptive && l->window.count_include_pad};
 }
 
 /* Begin and end of output o's window in the whole map, padding included. Padding exists only around the whole

@@ -33,13 +33,13 @@ static void set_pixels(const hp_infer *in, const hp_bound *b, hp_matrix_units *u
 hp_matrix_units hp_matrix_units_of(const hp_infer *in, const hp_bound *b, const hp_infer_op *op) {
     const hp_layer *l = b->layer;
     hp_matrix_units u = {.bytes = op->y.dtype == HP_U8 && op->clamps,
-                         .pixels = is_image(in, l->in[0]) && !l->dynamic,
+                         .pixels = is_image(in, l->in[0]) && !l->deployed.dynamic,
                          .in_scale = 1,
                          .inverse = 1,
                          .hi8 = 255};
     if (u.pixels) {
         set_pixels(in, b, &u);
-    } else if (!l->dynamic) { /* else known only at run time */
+    } else if (!l->deployed.dynamic) { /* else known only at run time */
         const hp_qparam x = hp_constants_qparam(in->config->constants, l->in[0]);
         u.in_scale = (double)x.scale;
         u.in_zero = x.zero;

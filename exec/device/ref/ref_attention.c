@@ -46,8 +46,8 @@ static void *room(int64_t n, size_t size) {
 /* Turns pairs of channels by angles that fall from 1 to 1 / base per place. */
 static void turn(const attention *a, double *v, int64_t place, double sign) {
     const int half = a->channels / 2;
-    for (int i = 0; i < half && a->b->layer->rotary > 0; i++) {
-        const double angle = sign * (double)place * pow(a->b->layer->rotary, -(double)i / half);
+    for (int i = 0; i < half && a->b->layer->attention.rotary > 0; i++) {
+        const double angle = sign * (double)place * pow(a->b->layer->attention.rotary, -(double)i / half);
         const double x = v[i], y = v[i + half];
         v[i] = x * cos(angle) - y * sin(angle);
         v[i + half] = x * sin(angle) + y * cos(angle);
@@ -76,7 +76,7 @@ static int64_t query_at(const attention *a, const query *q) {
 
 static int64_t key_at(const attention *a, const query *q, int64_t pixel) {
     const hp_box *box = &a->b->map.in_box[1];
-    const int shared = q->head / (a->b->layer->groups / a->b->layer->kv_heads);
+    const int shared = q->head / (a->b->layer->groups / a->b->layer->attention.kv_heads);
     return (q->n * pixels_of(box) + pixel) * hp_box_len(box, HP_AXIS_C) + shared * a->channels -
            box->lo[HP_AXIS_C];
 }
@@ -97,10 +97,10 @@ static double *log_sum(const attention *a, const query *q) {
 static int64_t bias_at(const attention *a, const query *q, int at) {
     const hp_layer *l = a->b->layer;
     const int w = a->b->graph->tensor[l->in[1]].w, dy = q->y - at / w, dx = q->x - at % w;
-    const int64_t places = (2 * (int64_t)l->kh - 1) * (2 * l->kw - 1);
+    const int64_t places = (2 * (int64_t)l->window.kh - 1) * (2 * l->window.kw - 1);
     if (l->n_param == 0) return -1;
-    return (q->head - a->b->shape.oc0 / a->channels) * places + (dy + l->kh - 1) * (2 * (int64_t)l->kw - 1) +
-           dx + l->kw - 1;
+    return (q->head - a->b->shape.oc0 / a->channels) * places +
+           (dy + l->window.kh - 1) * (2 * (int64_t)l->window.kw - 1) + dx + l->window.kw - 1;
 }
 
 /* --- scores --- */

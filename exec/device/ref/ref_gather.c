@@ -13,13 +13,13 @@ static int64_t gathered_at(const hp_bound *b, int64_t i) {
     const hp_layer *l = b->layer;
     const hp_gathering g = hp_gathering_of(l);
     const int64_t pixel = i / s->oc, n = pixel / s->ow / s->oh;
-    const int64_t y = hp_gather_row(l->border, s->oy0 + pixel / s->ow % s->oh - l->pad_h,
-                                    (int64_t)s->full.ih * l->kh),
-                  x = hp_gather_row(l->border, s->ox0 + pixel % s->ow - l->pad_w,
-                                    (int64_t)s->full.iw * l->kw);
-    const int64_t block = y % l->kh * l->kw + x % l->kw;
-    const int64_t c = hp_gather_channel(&g, block * l->out_c + s->oc0 + i % s->oc);
-    return ((n * s->ih + y / l->kh - s->iy0) * s->iw + x / l->kw - s->ix0) * s->ic + c -
+    const int64_t y = hp_gather_row(l->gather.border, s->oy0 + pixel / s->ow % s->oh - l->window.pad_h,
+                                    (int64_t)s->full.ih * l->window.kh),
+                  x = hp_gather_row(l->gather.border, s->ox0 + pixel % s->ow - l->window.pad_w,
+                                    (int64_t)s->full.iw * l->window.kw);
+    const int64_t block = y % l->window.kh * l->window.kw + x % l->window.kw;
+    const int64_t c = hp_gather_channel(&g, block * l->gather.out_c + s->oc0 + i % s->oc);
+    return ((n * s->ih + y / l->window.kh - s->iy0) * s->iw + x / l->window.kw - s->ix0) * s->ic + c -
            b->map.in_box[0].lo[HP_AXIS_C];
 }
 

@@ -30,11 +30,11 @@ static span pool_span(int o, int out0, int in, int in0, int full, int k, int str
 
 static window pool_window(const hp_bound *b, int oy, int ox) {
     const hp_shape *s = &b->shape;
-    const span y = pool_span(oy, s->oy0, s->ih, s->iy0, s->full.ih, s->kh, s->sh, b->layer->pad_h),
-               x = pool_span(ox, s->ox0, s->iw, s->ix0, s->full.iw, s->kw, s->sw, b->layer->pad_w);
+    const span y = pool_span(oy, s->oy0, s->ih, s->iy0, s->full.ih, s->kh, s->sh, b->layer->window.pad_h),
+               x = pool_span(ox, s->ox0, s->iw, s->ix0, s->full.iw, s->kw, s->sw, b->layer->window.pad_w);
     const int inside = (y.end - y.first) * (x.end - x.first);
     return (window){y.first, y.end, x.first, x.end,
-                    b->layer->count_include_pad ? (double)y.padded * x.padded : (double)inside};
+                    b->layer->window.count_include_pad ? (double)y.padded * x.padded : (double)inside};
 }
 
 static span adaptive_span(int64_t o, int64_t full_in, int64_t full_out, int in0) {

@@ -36,8 +36,8 @@ static bool can_absorb_scale(const onnx_passes *p, const hp_layer *l, bool bias)
     if ((l->op != HP_CONV && l->op != HP_LINEAR) || onnx_is_tied(p, l)) return false;
     if (p->r->data[l->param[0]].data8) return false; /* their weight scale is per output channel */
     return l->op == HP_LINEAR || !bias ||
-           (stays_inside(y->h, x->h, l->kh, l->stride_h, l->pad_h, l->dil_h) &&
-            stays_inside(y->w, x->w, l->kw, l->stride_w, l->pad_w, l->dil_w));
+           (stays_inside(y->h, x->h, l->window.kh, l->window.stride_h, l->window.pad_h, l->window.dil_h) &&
+            stays_inside(y->w, x->w, l->window.kw, l->window.stride_w, l->window.pad_w, l->window.dil_w));
 }
 
 /* Weights as (outs, ins, per): input channel i within the group of output o. */

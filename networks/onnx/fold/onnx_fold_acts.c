@@ -18,8 +18,8 @@ static bool is_shift(const onnx_passes *p, const hp_layer *l, double value) {
 /* Is `tensor` clamp(x + 3, 0, 6), with no other reader? */
 static bool is_clamped(const onnx_passes *p, int32_t tensor, int32_t x) {
     const hp_layer *clip = onnx_sole_maker(p, tensor, HP_ACT);
-    if (!clip ||
-        !(clip->act == HP_ACT_RELU6 || (clip->act == HP_ACT_CLIP && clip->act_a == 0 && clip->act_b == 6)))
+    if (!clip || !(clip->act == HP_ACT_RELU6 ||
+                   (clip->act == HP_ACT_CLIP && clip->act_arg.a == 0 && clip->act_arg.b == 6)))
         return false;
     const hp_layer *shift = onnx_sole_maker(p, clip->in[0], HP_SCALE);
     return is_shift(p, shift, 3) && shift->in[0] == x;
@@ -28,7 +28,7 @@ static bool is_clamped(const onnx_passes *p, int32_t tensor, int32_t x) {
 static bool is_gate(const onnx_passes *p, int32_t tensor, int32_t x) {
     const hp_layer *gate = onnx_sole_maker(p, tensor, HP_ACT), *sixth = onnx_sole_maker(p, tensor, HP_SCALE);
     if (gate && gate->act == HP_ACT_HSIGMOID)
-        return gate->in[0] == x && fabs(gate->act_a - 1.0 / 6) < 1e-6 && gate->act_b == 0.5;
+        return gate->in[0] == x && fabs(gate->act_arg.a - 1.0 / 6) < 1e-6 && gate->act_arg.b == 0.5;
     return is_factor(p, sixth, 1.0 / 6) && is_clamped(p, sixth->in[0], x);
 }
 

@@ -35,7 +35,7 @@ void onnx_replace_layer(onnx_passes *p, hp_layer *l, hp_layer_op op, hp_act act,
     for (int i = 0; i < l->n_in; i++) p->uses[l->in[i]]--;
     l->op = op;
     l->act = act;
-    l->act_a = l->act_b = 0;
+    l->act_arg.a = l->act_arg.b = 0;
     l->n_in = 1;
     l->in[0] = x;
     l->n_param = 0;

@@ -116,10 +116,10 @@ static bool saturates(const onnx_call *c, const onnx_quant *q, int32_t tensor) {
 static hp_status emit_saturation(onnx_call *c, const onnx_quant *q, int32_t *tensor) {
     hp_layer l = {.op = HP_ACT, .act = HP_ACT_CLIP, .n_in = 1, .in = {*tensor}};
     if (!saturates(c, q, *tensor)) return HP_OK;
-    l.act_a = q->scale[0] * (q->low - q->zero[0]);
-    l.act_b = q->scale[0] * (q->high - q->zero[0]);
-    if (l.act_a == 0 && fabs(l.act_b - 6) < 1e-5) l.act = HP_ACT_RELU6;
-    if (l.act == HP_ACT_RELU6) l.act_b = 0;
+    l.act_arg.a = q->scale[0] * (q->low - q->zero[0]);
+    l.act_arg.b = q->scale[0] * (q->high - q->zero[0]);
+    if (l.act_arg.a == 0 && fabs(l.act_arg.b - 6) < 1e-5) l.act = HP_ACT_RELU6;
+    if (l.act == HP_ACT_RELU6) l.act_arg.b = 0;
     return onnx_emit(c, l, 0, tensor);
 }
 

@@ -37,7 +37,7 @@ static void add_tensor(int8_writer *w, int layer, part what, int dtype, int n_di
 }
 
 static bool has_bias(const hp_layer *l) {
-    return l->op == HP_BN || l->n_norm > 0 || l->n_param > 1;
+    return l->op == HP_BN || l->deployed.n_norm > 0 || l->n_param > 1;
 }
 
 static void add_floats(int8_writer *w, int layer) {
@@ -77,15 +77,15 @@ static double param_at(const int8_writer *w, int32_t param, int64_t i) {
 
 /* The batch norm's factor of output channel o. */
 static double factor_of(const int8_writer *w, const hp_layer *l, int64_t o) {
-    const int32_t *norm = l->op == HP_BN ? l->param : l->norm;
-    if (l->op != HP_BN && !l->n_norm) return 1;
+    const int32_t *norm = l->op == HP_BN ? l->param : l->deployed.norm;
+    if (l->op != HP_BN && !l->deployed.n_norm) return 1;
     return param_at(w, norm[0], o) / sqrt(param_at(w, norm[3], o) + l->eps);
 }
 
 static double bias_at(const int8_writer *w, const hp_layer *l, int64_t o) {
-    const int32_t *norm = l->op == HP_BN ? l->param : l->norm;
+    const int32_t *norm = l->op == HP_BN ? l->param : l->deployed.norm;
     const double own = l->op != HP_BN && l->n_param > 1 ? param_at(w, l->param[1], o) : 0;
-    if (l->op != HP_BN && !l->n_norm) return own;
+    if (l->op != HP_BN && !l->deployed.n_norm) return own;
     return param_at(w, norm[1], o) + (own - param_at(w, norm[2], o)) * factor_of(w, l, o);
 }
 

@@ -9,7 +9,8 @@
 
 static hp_status emit_act(onnx_call *c, const onnx_value *x, hp_act act, double a, double b) {
     int32_t y = x->tensor;
-    const hp_layer l = {.op = HP_ACT, .act = act, .act_a = a, .act_b = b, .n_in = 1, .in = {x->tensor}};
+    const hp_layer l = {
+        .op = HP_ACT, .act = act, .act_arg.a = a, .act_arg.b = b, .n_in = 1, .in = {x->tensor}};
     if (isnan(a) || isnan(b)) return onnx_fail(c, "its parameters are not numbers");
     if (act != HP_ACT_NONE) HP_TRY(onnx_emit(c, l, 0, &y));
     onnx_result_like(c, y, x);

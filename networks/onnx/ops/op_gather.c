@@ -10,16 +10,17 @@
 
 hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor) {
     const hp_tensor t = c->r->graph->tensor[*tensor];
-    const int64_t h = (int64_t)t.h * (l.kh > 0 ? l.kh : 1), w = (int64_t)t.w * (l.kw > 0 ? l.kw : 1);
+    const int64_t h = (int64_t)t.h * (l.window.kh > 0 ? l.window.kh : 1),
+                  w = (int64_t)t.w * (l.window.kw > 0 ? l.window.kw : 1);
     if (h > ONNX_MOST_SIZE || w > ONNX_MOST_SIZE)
         return onnx_fail(c, "makes a map of %" PRId64 "x%" PRId64 " pixels, which is too large", h, w);
     l.op = HP_GATHER;
     l.n_in = 1;
     l.in[0] = *tensor;
-    l.kh = l.kh > 0 ? l.kh : 1;
-    l.kw = l.kw > 0 ? l.kw : 1;
-    l.out_c = l.out_c > 0 ? l.out_c : t.c / (l.kh * l.kw);
-    l.groups = l.groups > 0 ? l.groups : l.kh * l.kw * l.out_c;
+    l.window.kh = l.window.kh > 0 ? l.window.kh : 1;
+    l.window.kw = l.window.kw > 0 ? l.window.kw : 1;
+    l.gather.out_c = l.gather.out_c > 0 ? l.gather.out_c : t.c / (l.window.kh * l.window.kw);
+    l.groups = l.groups > 0 ? l.groups : l.window.kh * l.window.kw * l.gather.out_c;
     l.out_h = l.out_h > 0 ? l.out_h : (int32_t)h;
     l.out_w = l.out_w > 0 ? l.out_w : (int32_t)w;
     return onnx_emit(c, l, 0, tensor);
@@ -29,13 +30,14 @@ hp_status onnx_emit_gather(const onnx_call *c, hp_layer l, int32_t *tensor) {
 hp_status onnx_emit_repeated(const onnx_call *c, int32_t h, int32_t w, int32_t channels, int32_t *tensor) {
     const hp_tensor t = c->r->graph->tensor[*tensor];
     if (t.h == h && t.w == w && t.c == channels) return HP_OK;
-    return onnx_emit_gather(c,
-                            (hp_layer){.border = t.h == h && t.w == w ? HP_BORDER_NONE : HP_BORDER_EDGE,
-                                       .out_h = h,
-                                       .out_w = w,
-                                       .out_c = channels,
-                                       .step = t.c == 1 ? 0 : 1},
-                            tensor);
+    return onnx_emit_gather(
+        c,
+        (hp_layer){.gather.border = t.h == h && t.w == w ? HP_BORDER_NONE : HP_BORDER_EDGE,
+                   .out_h = h,
+                   .out_w = w,
+                   .gather.out_c = channels,
+                   .gather.step = t.c == 1 ? 0 : 1},
+        tensor);
 }
 
 static hp_status crop(const onnx_call *c, const int64_t first[2], const int64_t size[2], int32_t *tensor) {
@@ -44,8 +46,8 @@ static hp_status crop(const onnx_call *c, const int64_t first[2], const int64_t 
     const hp_layer l = {.op = HP_CROP,
                         .n_in = 1,
                         .in = {*tensor},
-                        .pad_h = (int32_t)first[0],
-                        .pad_w = (int32_t)first[1],
+                        .window.pad_h = (int32_t)first[0],
+                        .window.pad_w = (int32_t)first[1],
                         .out_h = (int32_t)size[0],
                         .out_w = (int32_t)size[1]};
     return onnx_emit(c, l, 0, tensor);
@@ -59,12 +61,12 @@ hp_status onnx_emit_strided(const onnx_call *c, const int64_t first[2], const in
     const hp_layer l = {.op = HP_MAXPOOL, /* max pooling with 1x1 windows */
                         .n_in = 1,
                         .in = {*tensor},
-                        .kh = 1,
-                        .kw = 1,
-                        .stride_h = (int32_t)step[0],
-                        .stride_w = (int32_t)step[1],
-                        .dil_h = 1,
-                        .dil_w = 1,
+                        .window.kh = 1,
+                        .window.kw = 1,
+                        .window.stride_h = (int32_t)step[0],
+                        .window.stride_w = (int32_t)step[1],
+                        .window.dil_h = 1,
+                        .window.dil_w = 1,
                         .groups = 1};
     return onnx_emit(c, l, 0, tensor);
 }
@@ -108,11 +110,11 @@ hp_status onnx_read_depthtospace(onnx_call *c) {
                          block, block);
     int32_t y = x->tensor;
     HP_TRY(onnx_emit_gather(c,
-                            (hp_layer){.kh = (int32_t)block,
-                                       .kw = (int32_t)block,
+                            (hp_layer){.window.kh = (int32_t)block,
+                                       .window.kw = (int32_t)block,
                                        .groups = crd ? (int32_t)deep : 0,
-                                       .step = crd ? (int32_t)(block * block) : 1,
-                                       .step_outer = crd},
+                                       .gather.step = crd ? (int32_t)(block * block) : 1,
+                                       .gather.step_outer = crd},
                             &y));
     onnx_result(c, y, x->n_dim);
     return HP_OK;

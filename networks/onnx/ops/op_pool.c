@@ -43,8 +43,8 @@ static hp_status pad_before(const onnx_call *c, const onnx_window *w, int32_t *t
     const hp_layer l = {.op = HP_PAD,
                         .n_in = 1,
                         .in = {*tensor},
-                        .pad_h = (int32_t)w->begin[0],
-                        .pad_w = (int32_t)w->begin[1],
+                        .window.pad_h = (int32_t)w->begin[0],
+                        .window.pad_w = (int32_t)w->begin[1],
                         .out_h = (int32_t)(w->in[0] + w->begin[0] + w->end[0]),
                         .out_w = (int32_t)(w->in[1] + w->begin[1] + w->end[1])};
     return onnx_emit(c, l, 0, tensor);
@@ -77,12 +77,12 @@ static hp_layer pool_over(const onnx_reader *r, const onnx_value *x, hp_layer_op
     return (hp_layer){.op = op,
                       .n_in = 1,
                       .in = {x->tensor},
-                      .kh = h,
-                      .kw = w,
-                      .stride_h = 1,
-                      .stride_w = 1,
-                      .dil_h = 1,
-                      .dil_w = 1,
+                      .window.kh = h,
+                      .window.kw = w,
+                      .window.stride_h = 1,
+                      .window.stride_w = 1,
+                      .window.dil_h = 1,
+                      .window.dil_w = 1,
                       .groups = 1};
 }
 

@@ -126,12 +126,12 @@ static bool reads_the_same(const resizing *r, const hp_layer *l, int side) {
 /* Tries the sizes, then the given scales. */
 static hp_status choose_corners(const onnx_call *c, const resizing *r, hp_layer *l) {
     const bool nearest = r->mode == HP_NEAREST;
-    l->interpolation = r->mode;
+    l->resize.interpolation = r->mode;
     HP_TRY(onnx_spend(c, 16 * ((int64_t)r->out[0] + r->out[1])));
     for (int way = 0; way < (r->given ? 2 : 1); way++) {
-        l->scale_h = way ? r->scale[0] : 0;
-        l->scale_w = way ? r->scale[1] : 0;
-        for (l->corners = 0; l->corners < HP_CORNERS; l->corners++)
+        l->resize.scale_h = way ? r->scale[0] : 0;
+        l->resize.scale_w = way ? r->scale[1] : 0;
+        for (l->resize.corners = 0; l->resize.corners < HP_CORNERS; l->resize.corners++)
             if (reads_the_same(r, l, 0) && reads_the_same(r, l, 1)) return HP_OK;
     }
     return onnx_fail(c,
@@ -203,8 +203,8 @@ hp_status onnx_read_resize(onnx_call *c) {
     memcpy(r.out, r.in, sizeof r.out); /* keeps the axes that are not named */
     HP_TRY(read_sizes(c, x, &r));
     hp_layer l = {.op = HP_RESIZE, .n_in = 1, .in = {x->tensor}, .out_h = r.out[0], .out_w = r.out[1]};
-    if (r.mode == HP_CUBIC) l.inside = (int32_t)r.inside;
-    if (r.mode == HP_CUBIC) l.cubic = r.cubic;
+    if (r.mode == HP_CUBIC) l.resize.inside = (int32_t)r.inside;
+    if (r.mode == HP_CUBIC) l.resize.cubic = r.cubic;
     HP_TRY(choose_corners(c, &r, &l));
     HP_TRY(onnx_emit(c, l, 0, &y));
     onnx_result(c, y, x->n_dim);
@@ -271,10 +271,10 @@ static hp_status continue_edges(onnx_call *c, const onnx_value *x, const char *m
     }
     int32_t y = x->tensor;
     HP_TRY(onnx_emit_gather(c,
-                            (hp_layer){.border = edge ? HP_BORDER_EDGE : HP_BORDER_REFLECT,
-                                       .step = 1,
-                                       .pad_h = (int32_t)before[0],
-                                       .pad_w = (int32_t)before[1],
+                            (hp_layer){.gather.border = edge ? HP_BORDER_EDGE : HP_BORDER_REFLECT,
+                                       .gather.step = 1,
+                                       .window.pad_h = (int32_t)before[0],
+                                       .window.pad_w = (int32_t)before[1],
                                        .out_h = (int32_t)(size[0] + before[0] + after[0]),
                                        .out_w = (int32_t)(size[1] + before[1] + after[1])},
                             &y));
@@ -303,8 +303,8 @@ hp_status onnx_read_pad(onnx_call *c) {
     hp_layer l = {.op = HP_PAD,
                   .n_in = 1,
                   .in = {y},
-                  .pad_h = (int32_t)before[0],
-                  .pad_w = (int32_t)before[1],
+                  .window.pad_h = (int32_t)before[0],
+                  .window.pad_w = (int32_t)before[1],
                   .out_h = (int32_t)h,
                   .out_w = (int32_t)w};
     HP_TRY(onnx_emit(c, l, 0, &y));

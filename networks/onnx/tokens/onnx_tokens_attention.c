@@ -103,14 +103,14 @@ static hp_status check_pairs(const onnx_call *c, const hp_layer *l) {
 /* Sets the windows, shifted if a mask hides pixels rolled into them; a bias needs windows of at least one. */
 static hp_status set_windows(const onnx_call *c, const onnx_term *t, const onnx_heads *q, hp_layer *l) {
     if (q->n_window > 1 || t->bias || t->windowed) {
-        l->kh = (int32_t)q->window[HP_AXIS_H];
-        l->kw = (int32_t)q->window[HP_AXIS_W];
+        l->window.kh = (int32_t)q->window[HP_AXIS_H];
+        l->window.kw = (int32_t)q->window[HP_AXIS_W];
     }
-    if (t->causal && l->kh > 0)
+    if (t->causal && l->window.kh > 0)
         return onnx_fail(c, "is causal in windows or with a bias, which is not supported");
     if (t->windowed) {
-        l->pad_h = (int32_t)onnx_heads_shift(q, HP_AXIS_H);
-        l->pad_w = (int32_t)onnx_heads_shift(q, HP_AXIS_W);
+        l->window.pad_h = (int32_t)onnx_heads_shift(q, HP_AXIS_H);
+        l->window.pad_w = (int32_t)onnx_heads_shift(q, HP_AXIS_W);
     } else if ((onnx_heads_shift(q, HP_AXIS_H) || onnx_heads_shift(q, HP_AXIS_W)) && q->n_window > 1) {
         return onnx_fail(c, "attends in rolled windows without a mask, which is not supported");
     }
@@ -141,8 +141,11 @@ hp_status onnx_term_attention(onnx_call *c, onnx_value *const *in, bool *fits) {
         !onnx_heads_read(c->r, values, values->n_dim - 2, values->n_dim - 1, &v) ||
         !onnx_heads_alike(&q, &v) || k.n != v.n || !onnx_heads_ordered(&k, &v))
         return onnx_fail(c, "%s", not_attention);
-    hp_layer l = {
-        .op = HP_ATTENTION, .n_in = 3, .groups = (int32_t)q.n, .kv_heads = (int32_t)k.n, .causal = t->causal};
+    hp_layer l = {.op = HP_ATTENTION,
+                  .n_in = 3,
+                  .groups = (int32_t)q.n,
+                  .attention.kv_heads = (int32_t)k.n,
+                  .attention.causal = t->causal};
     HP_TRY(tensor_of(c, &q, "q", &l.in[0]));
     HP_TRY(onnx_scaled(c, l.in[0], t->factor * sqrt((double)q.width), &l.in[0]));
     HP_TRY(tensor_of(c, &k, "k", &l.in[1]));

@@ -49,8 +49,9 @@ static hp_status gather(const onnx_call *c, const int32_t *channel, int64_t n, i
     bool even = step >= 0;
     for (int64_t i = 1; i < n; i++) even &= channel[i] - channel[i - 1] == step;
     if (even)
-        return onnx_emit_gather(c, (hp_layer){.first = channel[0], .step = step, .out_c = (int32_t)n},
-                                tensor);
+        return onnx_emit_gather(
+            c, (hp_layer){.gather.first = channel[0], .gather.step = step, .gather.out_c = (int32_t)n},
+            tensor);
     return onnx_fail(
         c,
         "takes channels of layer %s that do not follow each other, and which is no product with a "

@@ -31,10 +31,10 @@ static bool two_digits(const digits *d, digits *out) {
 
 static hp_status emit_digits(const onnx_call *c, const digits *of, hp_layer l, int32_t *tensor) {
     const int last = of->n - 1;
-    if (last >= 0) l.step = (int32_t)of->step[last];
+    if (last >= 0) l.gather.step = (int32_t)of->step[last];
     if (last > 0) {
         l.groups = (int32_t)of->extent[last];
-        l.step_outer = (int32_t)of->step[0];
+        l.gather.step_outer = (int32_t)of->step[0];
     }
     return onnx_emit_gather(c, l, tensor);
 }
@@ -96,10 +96,10 @@ static hp_status spread(const onnx_call *c, onnx_value *v, int32_t *y, bool *fit
     }
     if (!*fits || !(*fits = two_digits(&all, &two))) return HP_OK;
     return emit_digits(c, &two,
-                       (hp_layer){.kh = (int32_t)kh,
-                                  .kw = (int32_t)kw,
-                                  .out_c = (int32_t)v->dim[1],
-                                  .first = (int32_t)v->view->first[HP_AXIS_C]},
+                       (hp_layer){.window.kh = (int32_t)kh,
+                                  .window.kw = (int32_t)kw,
+                                  .gather.out_c = (int32_t)v->dim[1],
+                                  .gather.first = (int32_t)v->view->first[HP_AXIS_C]},
                        y);
 }
 

@@ -85,15 +85,15 @@ static bool legal_compress(const hp_legal_case *c, hp_reject *why) {
                   c->g->net);
         return hp_fix(why, "compress=none");
     }
-    if (c->s->zero && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
+    if (c->s->zero.stage && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
         hp_refuse(why, HP_REJECT_COMPRESS, "zero=%d sums gradients to parts, and codecs sum whole buckets",
-                  c->s->zero);
+                  c->s->zero.stage);
         return hp_fix(why, "zero=0");
     }
-    if (c->s->sync && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
+    if (c->s->sync.how && c->s->compress[HP_TRAFFIC_ALLREDUCE]) {
         hp_refuse(why, HP_REJECT_COMPRESS,
                   "codecs of gradients are summed by all who hold them, not with sync=%s",
-                  c->s->sync == HP_SYNC_PS ? "ps" : "local");
+                  c->s->sync.how == HP_SYNC_PS ? "ps" : "local");
         return hp_fix(why, "sync=allreduce");
     }
     if (c->s->prec == HP_PREC_FP32 || c->s->prec == HP_PREC_TF32) return true;

@@ -11,7 +11,7 @@ static hp_status parse_cut(const hp_axis *a, const char *value, hp_strategy *s, 
     (void)a;
     char copy[HP_STRATEGY_TEXT], *rest = copy;
     snprintf(copy, sizeof copy, "%s", value);
-    s->n_cut = 0;
+    s->cut.n = 0;
     if (strcmp(value, BALANCED) == 0) return HP_OK;
     if (!copy[0])
         return hp_fail(err, HP_EUSAGE,
@@ -19,39 +19,40 @@ static hp_status parse_cut(const hp_axis *a, const char *value, hp_strategy *s, 
     for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
         int64_t units = 0;
         HP_TRY(hp_parse_int(part, "strategy: cut", 1, HP_MAX_DEGREE, &units, err));
-        if (s->n_cut == HP_MAX_STAGES)
+        if (s->cut.n == HP_MAX_STAGES)
             return hp_fail(err, HP_EUSAGE, "strategy: cut has more than %d entries", HP_MAX_STAGES);
-        s->cut[s->n_cut++] = (int32_t)units;
+        s->cut.units[s->cut.n++] = (int32_t)units;
     }
     return HP_OK;
 }
 
 static void print_cut(const hp_axis *a, const hp_strategy *s, char *value) {
     (void)a;
-    if (!s->n_cut) strcpy(value, BALANCED);
-    for (int i = 0; i < s->n_cut; i++)
-        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "", s->cut[i]);
+    if (!s->cut.n) strcpy(value, BALANCED);
+    for (int i = 0; i < s->cut.n; i++)
+        snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%d", i ? ":" : "",
+                 s->cut.units[i]);
 }
 
 /* A single stage takes all units. */
 static bool is_balanced(const hp_axis *a, const hp_strategy *s) {
     (void)a;
-    return !s->n_cut || (s->n_cut == 1 && (int64_t)s->stages * s->chunks == 1);
+    return !s->cut.n || (s->cut.n == 1 && (int64_t)s->stages * s->chunks == 1);
 }
 
 static bool legal_cut(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     int64_t sum = 0;
-    for (int i = 0; i < s->n_cut; i++) sum += s->cut[i];
-    if (!s->n_cut || (s->n_cut == s->stages * s->chunks && sum == c->g->n_unit)) return true;
-    if (s->n_cut != s->stages * s->chunks)
-        hp_refuse(why, HP_REJECT_CUT, "cut has %d entries, stages*chunks = %d", s->n_cut,
+    for (int i = 0; i < s->cut.n; i++) sum += s->cut.units[i];
+    if (!s->cut.n || (s->cut.n == s->stages * s->chunks && sum == c->g->n_unit)) return true;
+    if (s->cut.n != s->stages * s->chunks)
+        hp_refuse(why, HP_REJECT_CUT, "cut has %d entries, stages*chunks = %d", s->cut.n,
                   s->stages * s->chunks);
     else
         hp_refuse(why, HP_REJECT_CUT, "cut sums to %lld, %.60s has %d units (hplan explain lists them)",
                   (long long)sum, c->g->net, c->g->n_unit);
-    if (s->stages == 1 && sum == c->g->n_unit && s->n_cut % s->chunks == 0) /* they were left out */
-        return hp_fix(why, "stages=%d", s->n_cut / s->chunks);
+    if (s->stages == 1 && sum == c->g->n_unit && s->cut.n % s->chunks == 0) /* they were left out */
+        return hp_fix(why, "stages=%d", s->cut.n / s->chunks);
     return hp_fix(why, "cut=balanced");
 }
 

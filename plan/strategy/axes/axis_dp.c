@@ -13,7 +13,7 @@ static bool fewer_ranks(const hp_strategy *s, hp_reject *why) {
     if (s->cp > 1) return hp_fix(why, "cp=1");
     if (s->bp > 1) return hp_fix(why, "bp=1");
     if (s->tp > 1) return hp_fix(why, "tp=1");
-    if (s->seq > 1) return hp_fix(why, "seq=1");
+    if (s->seq.ranks > 1) return hp_fix(why, "seq=1");
     if (s->ldp > 1) return hp_fix(why, "ldp=1");
     return hp_fix(why, "sp=1x1");
 }

@@ -5,4 +5,4 @@ const hp_axis hp_axis_halo = {.name = "halo",
                               .example = "halo=2",
                               .usual = "1",
                               .means = "halo-bearing layers per exchange; tiles compute the extra rows",
-                              HP_DEGREE(halo)};
+                              HP_DEGREE(sp.halo)};

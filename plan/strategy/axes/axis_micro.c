@@ -8,9 +8,9 @@ static void name_divisor(const hp_strategy *s, char *out, size_t n) {
     const int slices = hp_stage_layout(s, s->stages - 1).slices / hp_shares(s);
     snprintf(out, n, "%s%s%s*micro%s", s->by[HP_AXIS_N].n ? "(sum of share)" : "dp",
              s->clients > 1 ? "*clients" : "", s->gems > 1 ? "*gems" : "",
-             slices == 1                 ? ""
-             : s->tail == HP_TAIL_SHARED ? "*tiles"
-                                         : "*ldp");
+             slices == 1                    ? ""
+             : s->sp.tail == HP_TAIL_SHARED ? "*tiles"
+                                            : "*ldp");
 }
 
 static bool legal_passes(const hp_legal_case *c, hp_reject *why) {

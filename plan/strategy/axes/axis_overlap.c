@@ -7,4 +7,4 @@ const hp_axis hp_axis_overlap = {.name = "overlap",
                                  .example = "overlap=interior",
                                  .usual = "none",
                                  .means = "compute what needs no halo while the halo is in flight",
-                                 HP_WORD(overlap, words)};
+                                 HP_WORD(sp.overlap, words)};

@@ -32,14 +32,14 @@ static bool is_of_network(const hp_legal_case *c, hp_reject *why) {
 static bool has_whole_maps(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
     if (s->prec != HP_PREC_INT8_DYNAMIC) return true;
-    for (int i = 0; i < s->n_sp; i++) {
-        if (s->sp_rows[i] == 1 && s->sp_cols[i] == 1) continue;
+    for (int i = 0; i < s->sp.n; i++) {
+        if (s->sp.rows[i] == 1 && s->sp.cols[i] == 1) continue;
         hp_refuse(why, HP_REJECT_PREC, "prec=int8-dynamic measures whole maps, sp=%dx%d cuts them",
-                  s->sp_rows[i], s->sp_cols[i]);
+                  s->sp.rows[i], s->sp.cols[i]);
         return hp_fix(why, "sp=1x1");
     }
-    if (s->strips == 1) return true;
-    hp_refuse(why, HP_REJECT_PREC, "prec=int8-dynamic measures whole maps, strips=%d cuts them", s->strips);
+    if (s->strips.n == 1) return true;
+    hp_refuse(why, HP_REJECT_PREC, "prec=int8-dynamic measures whole maps, strips=%d cuts them", s->strips.n);
     return hp_fix(why, "strips=1");
 }
 

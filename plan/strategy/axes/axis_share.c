@@ -15,7 +15,7 @@ static bool legal_share(const hp_legal_case *c, hp_reject *why) {
                   s->clients);
         return hp_fix(why, "clients=1");
     }
-    if (s->sync == HP_SYNC_ALLREDUCE) return true;
+    if (s->sync.how == HP_SYNC_ALLREDUCE) return true;
     hp_refuse(why, HP_REJECT_SHARE, "unequal shares are summed by all replicas together");
     return hp_fix(why, "sync=allreduce");
 }

@@ -27,57 +27,57 @@ static hp_status parse_grids(const hp_axis *a, const char *value, hp_strategy *s
     (void)a;
     char copy[HP_STRATEGY_TEXT], *rest = copy;
     snprintf(copy, sizeof copy, "%s", value);
-    s->n_sp = 0;
+    s->sp.n = 0;
     if (strcmp(value, NO_TILES) == 0) return HP_OK;
     for (char *part = strsep(&rest, ":"); part; part = strsep(&rest, ":")) {
-        if (s->n_sp == HP_MAX_SPATIAL)
+        if (s->sp.n == HP_MAX_SPATIAL)
             return hp_fail(err, HP_EUSAGE, "strategy: sp has more than %d entries", HP_MAX_SPATIAL);
-        HP_TRY(parse_grid(part, &s->sp_rows[s->n_sp], &s->sp_cols[s->n_sp], err));
-        s->n_sp++;
+        HP_TRY(parse_grid(part, &s->sp.rows[s->sp.n], &s->sp.cols[s->sp.n], err));
+        s->sp.n++;
     }
     return HP_OK;
 }
 
 static void print_grids(const hp_axis *a, const hp_strategy *s, char *value) {
     (void)a;
-    if (!s->n_sp) strcpy(value, NO_TILES);
-    for (int i = 0; i < s->n_sp; i++)
+    if (!s->sp.n) strcpy(value, NO_TILES);
+    for (int i = 0; i < s->sp.n; i++)
         snprintf(value + strlen(value), HP_STRATEGY_TEXT - strlen(value), "%s%dx%d", i ? ":" : "",
-                 s->sp_rows[i], s->sp_cols[i]);
+                 s->sp.rows[i], s->sp.cols[i]);
 }
 
 static bool has_no_tiles(const hp_axis *a, const hp_strategy *s) {
     (void)a;
-    return s->n_sp == 0;
+    return s->sp.n == 0;
 }
 
 /* Trailing stages of one tile are stages without tiles. */
 static void settle(hp_strategy *s) {
-    const bool plain_tail = s->tail == HP_TAIL_OWN && s->ldp == 1;
-    while (plain_tail && s->n_sp > 0 && s->n_sp <= s->stages &&
-           (int64_t)s->sp_rows[s->n_sp - 1] * s->sp_cols[s->n_sp - 1] == 1)
-        s->n_sp--;
+    const bool plain_tail = s->sp.tail == HP_TAIL_OWN && s->ldp == 1;
+    while (plain_tail && s->sp.n > 0 && s->sp.n <= s->stages &&
+           (int64_t)s->sp.rows[s->sp.n - 1] * s->sp.cols[s->sp.n - 1] == 1)
+        s->sp.n--;
 }
 
 /* Two grids at most: more have no key. */
 static int cut_key(const hp_axis *a, const hp_strategy *s, int32_t *word) {
     (void)a;
     int n = 0;
-    if (s->n_sp > 2) return -1;
-    word[n++] = s->n_sp;
-    for (int i = 0; i < s->n_sp; i++) {
-        word[n++] = s->sp_rows[i];
-        word[n++] = s->sp_cols[i];
+    if (s->sp.n > 2) return -1;
+    word[n++] = s->sp.n;
+    for (int i = 0; i < s->sp.n; i++) {
+        word[n++] = s->sp.rows[i];
+        word[n++] = s->sp.cols[i];
     }
     return n;
 }
 
 static bool legal_tiles(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
-    if (s->n_sp <= s->stages) return true;
-    hp_refuse(why, HP_REJECT_SP, "sp has %d entries, one per spatial stage, stages=%d", s->n_sp, s->stages);
-    if (hp_legal_fits_stages(c, s->n_sp)) return hp_fix(why, "stages=%d", s->n_sp);
-    return hp_fix(why, "sp=%dx%d", s->sp_rows[0], s->sp_cols[0]);
+    if (s->sp.n <= s->stages) return true;
+    hp_refuse(why, HP_REJECT_SP, "sp has %d entries, one per spatial stage, stages=%d", s->sp.n, s->stages);
+    if (hp_legal_fits_stages(c, s->sp.n)) return hp_fix(why, "stages=%d", s->sp.n);
+    return hp_fix(why, "sp=%dx%d", s->sp.rows[0], s->sp.cols[0]);
 }
 
 const hp_axis hp_axis_sp = {.name = "sp",

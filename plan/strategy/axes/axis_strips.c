@@ -25,14 +25,14 @@ static int most_samples(const hp_legal_case *c) {
 /* Strips are rows of one image, a row at least each, in inference. */
 static bool legal_strips(const hp_legal_case *c, hp_reject *why) {
     const hp_strategy *s = c->s;
-    if (s->strips == 1) return true;
+    if (s->strips.n == 1) return true;
     if (!c->g->deployed) {
-        hp_refuse(why, HP_REJECT_STRIPS, "training keeps whole activations, strips=%d", s->strips);
+        hp_refuse(why, HP_REJECT_STRIPS, "training keeps whole activations, strips=%d", s->strips.n);
         return hp_fix(why, "strips=1");
     }
     const int rows = fewest_rows(c);
-    if (s->strips > rows && rows > 0) {
-        hp_refuse(why, HP_REJECT_STRIPS, "a tile of the image has %d rows, strips=%d", rows, s->strips);
+    if (s->strips.n > rows && rows > 0) {
+        hp_refuse(why, HP_REJECT_STRIPS, "a tile of the image has %d rows, strips=%d", rows, s->strips.n);
         return hp_fix(why, "strips=%d", rows);
     }
     if (s->bp > 1 || hp_sched_of(s)->mirrors) {
@@ -42,20 +42,20 @@ static bool legal_strips(const hp_legal_case *c, hp_reject *why) {
     const int samples = most_samples(c);
     if (samples <= 1) return true;
     hp_refuse(why, HP_REJECT_STRIPS, "strips are of one image, a micro-batch has %d", samples);
-    if (s->tail == HP_TAIL_SHARED) return hp_fix(why, "tail=own");
-    if (s->n_sp && s->ldp > 1) return hp_fix(why, "ldp=1");
+    if (s->sp.tail == HP_TAIL_SHARED) return hp_fix(why, "tail=own");
+    if (s->sp.n && s->ldp > 1) return hp_fix(why, "ldp=1");
     return hp_fix(why, "micro=%d", samples * s->micro);
 }
 
 static int spares(const hp_strategy *s, const hp_axis_facts *f, hp_strategy *out) {
     static const int COUNTS[] = {4, 16, 64, 256, 1024};
-    const int rows = f->g->image_h / (s->n_sp ? s->sp_rows[0] : 1);
+    const int rows = f->g->image_h / (s->sp.n ? s->sp.rows[0] : 1);
     int n = 0;
     for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS && f->g->deployed; i++) {
-        if (COUNTS[i] <= s->strips || COUNTS[i] > rows) continue;
+        if (COUNTS[i] <= s->strips.n || COUNTS[i] > rows) continue;
         out[n] = *s;
-        out[n].strips = COUNTS[i];
-        out[n++].deep = 0;
+        out[n].strips.n = COUNTS[i];
+        out[n++].strips.deep = 0;
     }
     return n;
 }
@@ -64,7 +64,7 @@ const hp_axis hp_axis_strips = {.name = "strips",
                                 .example = "strips=16",
                                 .usual = "1",
                                 .means = "inference: strips of the image, one after another",
-                                HP_DEGREE(strips),
+                                HP_DEGREE(strips.n),
                                 .legal = legal_strips,
                                 .spare = HP_SPARE_STATE,
                                 .spares = spares,

@@ -89,7 +89,7 @@ static void padding_keeps_the_map_and_adds_zeros(void **state) {
         double inside = 0, outside = 0;
         for (int64_t i = 0; i < rig_elems(r, r->y); i++) {
             const int x = (int)(i / d.out.c % d.out.w), y = (int)(i / d.out.c / d.out.w % d.out.h);
-            const int ix = x - d.layer.pad_w, iy = y - d.layer.pad_h;
+            const int ix = x - d.layer.window.pad_w, iy = y - d.layer.window.pad_h;
             const int64_t n = i / d.out.c / d.out.w / d.out.h;
             if (iy < 0 || iy >= d.in[0].h || ix < 0 || ix >= d.in[0].w) {
                 outside += fabs(rig_get(r, r->y, i));
@@ -176,7 +176,7 @@ static void fast_matches_the_reference(void **state) {
     for (uint64_t round = 0; round < law_some(60); round++) {
         const draw d = draw_convt(round);
         rig *exact = opened(devices[0], &d), *fast = opened(devices[1], &d);
-        const double window = d.layer.kh * d.layer.kw, ins = d.in[0].c, outs = d.out.c,
+        const double window = d.layer.window.kh * d.layer.window.kw, ins = d.in[0].c, outs = d.out.c,
                      pixels = (double)(d.samples * d.out.h * d.out.w);
         compare(fast, exact, fast->y, exact->y, eps() * window * ins * (window * ins + 2), NULL, "y");
         compare(fast, exact, fast->dx[0], exact->dx[0], eps() * window * outs * window * outs, NULL, "dx");

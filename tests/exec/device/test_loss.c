@@ -14,12 +14,12 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 static rig *logits_rig(int device, int size, const hp_box *out) {
     const hp_layer layer = {.op = HP_CONV,
                             .n_in = 1,
-                            .kh = 1,
-                            .kw = 1,
-                            .stride_h = 1,
-                            .stride_w = 1,
-                            .dil_h = 1,
-                            .dil_w = 1,
+                            .window.kh = 1,
+                            .window.kw = 1,
+                            .window.stride_h = 1,
+                            .window.stride_w = 1,
+                            .window.dil_h = 1,
+                            .window.dil_w = 1,
                             .groups = 1};
     const hp_tensor x = {sizes[size].h, sizes[size].w, 3, 0},
                     y = {sizes[size].h, sizes[size].w, sizes[size].classes, 0};

@@ -19,8 +19,9 @@ static void check_value(const rig *r, const char *what, int64_t i, double is, do
     if (fabs(is - should) <= bound) return;
     const hp_layer *l = &r->layer[1];
     fail_msg("%s: %s[%lld] of op %d is %.17g, should be %.17g +- %.3g (k %dx%d s %dx%d p %dx%d d%d g%d)",
-             r->ops->name, what, (long long)i, l->op, is, should, bound, l->kh, l->kw, l->stride_h,
-             l->stride_w, l->pad_h, l->pad_w, l->dil_h, l->groups);
+             r->ops->name, what, (long long)i, l->op, is, should, bound, l->window.kh, l->window.kw,
+             l->window.stride_h, l->window.stride_w, l->window.pad_h, l->window.pad_w, l->window.dil_h,
+             l->groups);
 }
 
 static void check_outputs(const rig *part, const rig *whole, const tolerance *t) {
@@ -85,7 +86,8 @@ static rig *sizes(const draw *d) {
 }
 
 static double terms_of(const draw *d) {
-    const double taps = d->layer.op == HP_LINEAR ? d->in[0].h * d->in[0].w : d->layer.kh * d->layer.kw;
+    const double taps =
+        d->layer.op == HP_LINEAR ? d->in[0].h * d->in[0].w : d->layer.window.kh * d->layer.window.kw;
     return fmax(taps * fmax(d->in[0].c, d->out.c), (double)(d->samples * d->out.h * d->out.w)) + 2;
 }
 

@@ -111,7 +111,7 @@ static void check_bands(const draw *d) {
              i++)
             if (rig_get(both[0], HP_BUF_GRADS, i) != rig_get(both[1], HP_BUF_GRADS, i))
                 fail_msg("%dx%d c%d, kernel %d: gradient %lld is %g, should be %g", d->in[0].h, d->in[0].w,
-                         d->in[0].c, d->layer.kh, (long long)i, rig_get(both[0], HP_BUF_GRADS, i),
+                         d->in[0].c, d->layer.window.kh, (long long)i, rig_get(both[0], HP_BUF_GRADS, i),
                          rig_get(both[1], HP_BUF_GRADS, i));
     rig_free(both[0]);
     rig_free(both[1]);
@@ -122,10 +122,10 @@ static void bands_of_a_gradient_join_exactly(void **state) {
     for (size_t k = 0; k < sizeof banded / sizeof *banded; k++) {
         draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = banded[k].groups},
                   .samples = banded[k].samples};
-        d.layer.kh = d.layer.kw = banded[k].kernel;
-        d.layer.stride_h = d.layer.stride_w = banded[k].stride;
-        d.layer.pad_h = d.layer.pad_w = banded[k].pad;
-        d.layer.dil_h = d.layer.dil_w = banded[k].dil;
+        d.layer.window.kh = d.layer.window.kw = banded[k].kernel;
+        d.layer.window.stride_h = d.layer.window.stride_w = banded[k].stride;
+        d.layer.window.pad_h = d.layer.window.pad_w = banded[k].pad;
+        d.layer.window.dil_h = d.layer.window.dil_w = banded[k].dil;
         d.in[0] = (hp_tensor){.h = banded[k].side, .w = banded[k].side + 1, .c = banded[k].ins};
         d.out.c = banded[k].outs;
         d.bias = k % 2;

@@ -10,7 +10,7 @@ static double terms_of(const draw *d) {
     const int64_t pixels = d->samples * d->out.h * d->out.w;
     if (d->layer.op == HP_LINEAR)
         return (double)larger((int64_t)d->in[0].h * d->in[0].w * d->in[0].c, larger(d->out.c, pixels)) + 2;
-    const int64_t k = (int64_t)d->layer.kh * d->layer.kw / d->layer.groups;
+    const int64_t k = (int64_t)d->layer.window.kh * d->layer.window.kw / d->layer.groups;
     return (double)larger(larger(k, 1) * larger(d->in[0].c, d->out.c), pixels) + 2;
 }
 
@@ -60,10 +60,11 @@ static void weight_gradients_by_blocks_match_the_reference(void **state) {
     } shapes[] = {{32, 48, 1, 1}, {60, 47, 1, 2}, {32, 32, 3, 2}, {64, 40, 5, 1}};
     for (int k = 0; k < 8; k++) {
         const int i = k / 2;
-        draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1}, .samples = 3};
-        d.layer.kh = d.layer.kw = shapes[i].kernel;
-        d.layer.stride_h = d.layer.stride_w = shapes[i].stride;
-        d.layer.pad_h = d.layer.pad_w = shapes[i].kernel / 2;
+        draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = 1, .window.dil_h = 1, .window.dil_w = 1},
+                  .samples = 3};
+        d.layer.window.kh = d.layer.window.kw = shapes[i].kernel;
+        d.layer.window.stride_h = d.layer.window.stride_w = shapes[i].stride;
+        d.layer.window.pad_h = d.layer.window.pad_w = shapes[i].kernel / 2;
         d.in[0] = (hp_tensor){.h = 15 * shapes[i].stride, .w = 14 * shapes[i].stride, .c = shapes[i].ins};
         d.out.c = shapes[i].outs;
         d.flags = k % 2 ? HP_FLAG_ADD : 0;

@@ -167,11 +167,13 @@ static double conv_at(const calibrated *r, const hp_layer *l, const hp_filter *f
     const hp_tensor *x = &g->tensor[l->in[0]];
     double sum = f->bias ? (double)f->bias[at[2]] : 0;
     for (int c = 0; c < x->c; c++)
-        for (int ky = 0; ky < l->kh; ky++)
-            for (int kx = 0; kx < l->kw; kx++) {
-                const int iy = at[0] * l->stride_h - l->pad_h + ky, ix = at[1] * l->stride_w - l->pad_w + kx;
+        for (int ky = 0; ky < l->window.kh; ky++)
+            for (int kx = 0; kx < l->window.kw; kx++) {
+                const int iy = at[0] * l->window.stride_h - l->window.pad_h + ky,
+                          ix = at[1] * l->window.stride_w - l->window.pad_w + kx;
                 if (iy < 0 || ix < 0 || iy >= x->h || ix >= x->w) continue;
-                const double w = (double)f->weight[((at[2] * x->c + c) * l->kh + ky) * l->kw + kx];
+                const double w =
+                    (double)f->weight[((at[2] * x->c + c) * l->window.kh + ky) * l->window.kw + kx];
                 sum += w * pixel(r, image, ((int64_t)iy * x->w + ix) * x->c + c);
             }
     return sum;

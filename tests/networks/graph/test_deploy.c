@@ -252,7 +252,7 @@ static void programs_are_proved(void **state) {
                 hp_strategy s;
                 snprintf(text, sizeof text, "%s,prec=%s", strategies[k], hp_prec_names[prec]);
                 assert_int_equal(hp_strategy_parse(text, &s, &err), HP_OK);
-                const bool cuts = s.n_sp || s.strips > 1; /* dynamic ranges cover whole maps */
+                const bool cuts = s.sp.n || s.strips.n > 1; /* dynamic ranges cover whole maps */
                 if ((all || (i + prec + (int)k) % 3 == 0) && (prec != HP_PREC_INT8_DYNAMIC || !cuts))
                     proved(a, deployed(a, nets[i], 67, 96, prec), text, hp_strategy_batch(&s, 1));
                 hp_arena_free(a);

@@ -120,14 +120,14 @@ static void window_shapes_are_the_windows_counted(void **state) {
                         const hp_layer l = {.name = "pool",
                                             .op = HP_MAXPOOL,
                                             .n_in = 1,
-                                            .kh = k,
-                                            .kw = 1,
-                                            .stride_h = stride,
-                                            .stride_w = 1,
-                                            .pad_h = pad,
-                                            .dil_h = 1,
-                                            .dil_w = 1,
-                                            .ceil_mode = ceil_mode};
+                                            .window.kh = k,
+                                            .window.kw = 1,
+                                            .window.stride_h = stride,
+                                            .window.stride_w = 1,
+                                            .window.pad_h = pad,
+                                            .window.dil_h = 1,
+                                            .window.dil_w = 1,
+                                            .window.ceil_mode = ceil_mode};
                         const int n = count_windows(in, k, stride, pad, ceil_mode);
                         const hp_status status = hp_layer_shape(&g, &l, 0, &y, NULL);
                         assert_int_equal(status, n > 0 ? HP_OK : HP_EPLAN);
@@ -150,13 +150,13 @@ static void transposed_shapes_invert_convolutions(void **state) {
                     hp_layer l = {.name = "up",
                                   .op = HP_CONVT,
                                   .n_in = 1,
-                                  .kh = k,
-                                  .kw = 1,
-                                  .stride_h = stride,
-                                  .stride_w = 1,
-                                  .pad_h = pad,
-                                  .dil_h = 1,
-                                  .dil_w = 1,
+                                  .window.kh = k,
+                                  .window.kw = 1,
+                                  .window.stride_h = stride,
+                                  .window.stride_w = 1,
+                                  .window.pad_h = pad,
+                                  .window.dil_h = 1,
+                                  .window.dil_w = 1,
                                   .groups = 1};
                     const hp_status status = hp_layer_shape(&g, &l, 7, &y, NULL);
                     assert_int_equal(status, (in - 1) * stride + k > 2 * pad ? HP_OK : HP_EPLAN);
@@ -175,7 +175,8 @@ static void padding_must_hold_its_input(void **state) {
         for (int to = 3; to < 9; to++) {
             hp_tensor x = {.h = 5, .w = 2, .c = 3}, y = {0};
             const hp_graph g = {.n_tensor = 1, .tensor = &x};
-            const hp_layer l = {.name = "pad", .op = HP_PAD, .n_in = 1, .pad_h = at, .out_h = to, .out_w = 2};
+            const hp_layer l = {
+                .name = "pad", .op = HP_PAD, .n_in = 1, .window.pad_h = at, .out_h = to, .out_w = 2};
             const bool holds = at >= 0 && at + 5 <= to;
             assert_int_equal(hp_layer_shape(&g, &l, 0, &y, NULL), holds ? HP_OK : HP_EINTERNAL);
             if (holds) assert_true(y.h == to && y.w == 2 && y.c == 3);

@@ -73,17 +73,22 @@ static void a_resized_network_is_the_one_built_at_that_size(void **state) {
 /* Every operator, activation and number that built-in networks do not have. */
 static hp_graph *odd_graph(hp_arena *a) {
     hp_builder b = hp_builder_start(a, "odd", 33, 20, 6, NULL);
-    const hp_layer
-        conv = {.op = HP_CONV,
-                .kh = 3,
-                .kw = 2,
-                .stride_h = 2,
-                .pad_h = 1,
-                .dil_w = 3,
-                .out_h = 18,
-                .out_w = 16,
-                .n_param = 2},
-        convt = {.op = HP_CONVT, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2, .groups = 2, .pad_h = 1};
+    const hp_layer conv = {.op = HP_CONV,
+                           .window.kh = 3,
+                           .window.kw = 2,
+                           .window.stride_h = 2,
+                           .window.pad_h = 1,
+                           .window.dil_w = 3,
+                           .out_h = 18,
+                           .out_w = 16,
+                           .n_param = 2},
+                   convt = {.op = HP_CONVT,
+                            .window.kh = 3,
+                            .window.kw = 3,
+                            .window.stride_h = 2,
+                            .window.stride_w = 2,
+                            .groups = 2,
+                            .window.pad_h = 1};
     int x = append_conv_as(&b, 0, "conv", 4, &conv);
     x = hp_build_act_with(&b, x, "clip", HP_ACT_CLIP, -0.1, 1e30);
     x = append_conv_as(&b, x, "convt", 6, &convt);

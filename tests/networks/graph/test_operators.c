@@ -34,22 +34,29 @@ static void padding_after_the_map_is_a_number_of_windows(void **state) {
         hp_error err = {0};
         hp_arena *arena = hp_arena_new();
         const int h = pick(seed, &n, 20, 40), w = pick(seed, &n, 20, 40), after = pick(seed, &n, 0, 4);
-        hp_layer like = {.op = HP_CONV, .kh = pick(seed, &n, 1, 5), .kw = pick(seed, &n, 1, 5)};
-        like.stride_h = like.stride_w = pick(seed, &n, 1, 3);
-        like.dil_h = like.dil_w = pick(seed, &n, 1, 2);
-        like.pad_h = like.pad_w = pick(seed, &n, 0, 3);
-        like.out_h = (h + like.pad_h + after - like.dil_h * (like.kh - 1) - 1) / like.stride_h + 1;
-        like.out_w = (w + like.pad_w + after - like.dil_w * (like.kw - 1) - 1) / like.stride_w + 1;
+        hp_layer like = {.op = HP_CONV, .window.kh = pick(seed, &n, 1, 5), .window.kw = pick(seed, &n, 1, 5)};
+        like.window.stride_h = like.window.stride_w = pick(seed, &n, 1, 3);
+        like.window.dil_h = like.window.dil_w = pick(seed, &n, 1, 2);
+        like.window.pad_h = like.window.pad_w = pick(seed, &n, 0, 3);
+        like.out_h = (h + like.window.pad_h + after - like.window.dil_h * (like.window.kh - 1) - 1) /
+                         like.window.stride_h +
+                     1;
+        like.out_w = (w + like.window.pad_w + after - like.window.dil_w * (like.window.kw - 1) - 1) /
+                         like.window.stride_w +
+                     1;
         like.n_param = pick(seed, &n, 1, 2);
         hp_builder b = start(arena, h, w, &err);
         const int y = append_conv_as(&b, 0, "conv", 6, &like);
         assert_int_equal(b.status, HP_OK);
         assert_true(b.g->tensor[y].h == like.out_h && b.g->tensor[y].w == like.out_w);
         assert_int_equal(b.g->n_param, like.n_param);
-        assert_int_equal(hp_layer_macs(b.g, 1), (int64_t)like.out_h * like.out_w * 6 * 3 * like.kh * like.kw);
+        assert_int_equal(hp_layer_macs(b.g, 1),
+                         (int64_t)like.out_h * like.out_w * 6 * 3 * like.window.kh * like.window.kw);
         like.out_h = like.out_w = 0;
         const int same = append_conv_as(&b, 0, "same", 6, &like);
-        const int equal = (h + 2 * like.pad_h - like.dil_h * (like.kh - 1) - 1) / like.stride_h + 1;
+        const int equal = (h + 2 * like.window.pad_h - like.window.dil_h * (like.window.kh - 1) - 1) /
+                              like.window.stride_h +
+                          1;
         assert_int_equal(b.g->tensor[same].h, equal);
         hp_arena_free(arena);
     }
@@ -67,11 +74,12 @@ static void transposed_convolutions_are_torchs(void **state) {
                   stride = pick(seed, &n, 1, 4);
         const int more = pick(seed, &n, 0, stride - 1);
         hp_layer like = {.op = HP_CONVT, .groups = groups, .n_param = 2};
-        like.kh = like.kw = pick(seed, &n, 2, 5);
-        like.stride_h = like.stride_w = stride;
-        like.dil_h = like.dil_w = pick(seed, &n, 1, 3);
-        like.pad_h = like.pad_w = pick(seed, &n, 0, 1);
-        const int want = (h - 1) * stride - 2 * like.pad_h + like.dil_h * (like.kh - 1) + more + 1;
+        like.window.kh = like.window.kw = pick(seed, &n, 2, 5);
+        like.window.stride_h = like.window.stride_w = stride;
+        like.window.dil_h = like.window.dil_w = pick(seed, &n, 1, 3);
+        like.window.pad_h = like.window.pad_w = pick(seed, &n, 0, 1);
+        const int want =
+            (h - 1) * stride - 2 * like.window.pad_h + like.window.dil_h * (like.window.kh - 1) + more + 1;
         if (more) like.out_h = like.out_w = want;
         hp_builder b = start(arena, h, h, &err);
         const int y = append_conv_as(&b, 0, "up", 6, &like);
@@ -80,7 +88,8 @@ static void transposed_convolutions_are_torchs(void **state) {
         assert_int_equal(b.g->param[0].dim[0], 3);
         assert_int_equal(b.g->param[0].dim[1], 6 / groups);
         assert_int_equal(b.g->param[1].count, 6);
-        assert_int_equal(hp_layer_macs(b.g, 1), (int64_t)h * h * 3 * (6 / groups) * like.kh * like.kw);
+        assert_int_equal(hp_layer_macs(b.g, 1),
+                         (int64_t)h * h * 3 * (6 / groups) * like.window.kh * like.window.kw);
         hp_arena_free(arena);
     }
 }
@@ -106,7 +115,7 @@ static void the_others_have_the_shape_of_their_input(void **state) {
     assert_true(b.g->tensor[most].h == 24 && b.g->tensor[most].w == 41 && b.g->tensor[most].c == 8);
     const hp_layer *l = &b.g->layer[b.g->tensor[gate].producer],
                    *s = &b.g->layer[b.g->tensor[scaled].producer];
-    assert_true(l->act == HP_ACT_HSIGMOID && l->act_a == 0.2 && l->act_b == 0.5);
+    assert_true(l->act == HP_ACT_HSIGMOID && l->act_arg.a == 0.2 && l->act_arg.b == 0.5);
     assert_true(s->n_param == 2 && b.g->param[s->param[0]].kind == HP_PARAM_FACTOR);
     assert_string_equal(b.g->param[s->param[0]].name, "scale.weight");
     assert_string_equal(b.g->param[s->param[1]].name, "scale.bias");
@@ -126,22 +135,27 @@ static hp_status shape_of(hp_layer l, const hp_tensor *t, hp_error *err) {
 static void what_does_not_fit_is_refused(void **state) {
     (void)state;
     const hp_tensor map[2] = {{8, 8, 6}, {8, 8, 6}}, vector[2] = {{8, 8, 6}, {1, 1, 5}};
-    const hp_layer window = {.op = HP_MAXPOOL, .n_in = 1, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2};
+    const hp_layer window = {.op = HP_MAXPOOL,
+                             .n_in = 1,
+                             .window.kh = 3,
+                             .window.kw = 3,
+                             .window.stride_h = 2,
+                             .window.stride_w = 2};
     hp_error err = {0};
     hp_layer l = window;
-    l.dil_h = l.dil_w = l.groups = 1;
+    l.window.dil_h = l.window.dil_w = l.groups = 1;
     l.out_h = l.out_w = 4;
     assert_int_equal(shape_of(l, map, &err), HP_OK);
     l.out_h = 5; /* a window that begins after the map */
     assert_int_equal(shape_of(l, map, &err), HP_EPLAN);
     l.out_h = 4;
-    l.pad_h = 3; /* one that ends before it */
+    l.window.pad_h = 3; /* one that ends before it */
     assert_int_equal(shape_of(l, map, &err), HP_EPLAN);
-    l.pad_h = 0;
+    l.window.pad_h = 0;
     l.op = HP_AVGPOOL;
-    l.dil_h = 2;
+    l.window.dil_h = 2;
     assert_int_equal(shape_of(l, map, &err), HP_EUNAVAIL);
-    l.dil_h = 1;
+    l.window.dil_h = 1;
     l.op = HP_CONV;
     l.n_in = 2; /* adds an 8x8 map to a 4x4 one */
     assert_int_equal(shape_of(l, map, &err), HP_EINTERNAL);
@@ -161,36 +175,36 @@ static void gathers_beyond_the_map_are_refused(void **state) {
     const hp_tensor map[2] = {{8, 8, 6}, {8, 8, 6}};
     const hp_layer fits = {.op = HP_GATHER,
                            .n_in = 1,
-                           .kh = 1,
-                           .kw = 1,
+                           .window.kh = 1,
+                           .window.kw = 1,
                            .groups = 3,
-                           .first = 1,
-                           .step = 2,
-                           .out_c = 3,
+                           .gather.first = 1,
+                           .gather.step = 2,
+                           .gather.out_c = 3,
                            .out_h = 8,
                            .out_w = 8};
     hp_layer l[12];
     hp_error err = {0};
     assert_int_equal(shape_of(fits, map, &err), HP_OK);
     for (int i = 0; i < 12; i++) l[i] = fits;
-    l[0].first = 2;
-    l[1].step = 3;
-    l[2].step = MUCH;
-    l[3].kh = l[3].kw = l[3].out_c = l[3].groups = MUCH;
+    l[0].gather.first = 2;
+    l[1].gather.step = 3;
+    l[2].gather.step = MUCH;
+    l[3].window.kh = l[3].window.kw = l[3].gather.out_c = l[3].groups = MUCH;
     l[4].groups = 1;
-    l[4].step_outer = MUCH;
+    l[4].gather.step_outer = MUCH;
     l[5].groups = 2; /* there are 3 */
-    l[6].out_c = 0;
+    l[6].gather.out_c = 0;
     l[7].groups = 0;
-    l[8].pad_h = 1; /* no border */
+    l[8].window.pad_h = 1; /* no border */
     l[9].out_w = 9;
-    l[10].border = HP_BORDER_REFLECT;
-    l[10].pad_h = 8;
+    l[10].gather.border = HP_BORDER_REFLECT;
+    l[10].window.pad_h = 8;
     l[10].out_h = 16;
-    l[11].border = HP_BORDER_SYMMETRIC;
+    l[11].gather.border = HP_BORDER_SYMMETRIC;
     l[11].out_w = 17;
     for (int i = 0; i < 12; i++) assert_int_not_equal(shape_of(l[i], map, &err), HP_OK);
-    l[10].pad_h = 7;
+    l[10].window.pad_h = 7;
     l[11].out_w = 16;
     for (int i = 10; i < 12; i++) assert_int_equal(shape_of(l[i], map, &err), HP_OK);
 }
@@ -228,19 +242,33 @@ static int build_hswish(hp_builder *b, int x) {
 }
 
 static int build_grouped(hp_builder *b, int x) {
-    const hp_layer like = {.op = HP_CONVT, .kh = 2, .kw = 2, .stride_h = 2, .stride_w = 2, .groups = 2};
+    const hp_layer like = {.op = HP_CONVT,
+                           .window.kh = 2,
+                           .window.kw = 2,
+                           .window.stride_h = 2,
+                           .window.stride_w = 2,
+                           .groups = 2};
     return append_conv_as(b, x, "odd", 4, &like);
 }
 
 static int build_counted(hp_builder *b, int x) {
-    const hp_layer like = {
-        .op = HP_AVGPOOL, .kh = 2, .kw = 2, .out_h = 8, .out_w = 8, .count_include_pad = 1};
+    const hp_layer like = {.op = HP_AVGPOOL,
+                           .window.kh = 2,
+                           .window.kw = 2,
+                           .out_h = 8,
+                           .out_w = 8,
+                           .window.count_include_pad = 1};
     return append_pool_as(b, x, "odd", &like);
 }
 
 static int build_shifted(hp_builder *b, int x) { /* this one can be trained */
-    const hp_layer like = {
-        .op = HP_CONV, .kh = 3, .kw = 3, .stride_h = 2, .stride_w = 2, .out_h = 4, .out_w = 4};
+    const hp_layer like = {.op = HP_CONV,
+                           .window.kh = 3,
+                           .window.kw = 3,
+                           .window.stride_h = 2,
+                           .window.stride_w = 2,
+                           .out_h = 4,
+                           .out_w = 4};
     return append_conv_as(b, x, "odd", 4, &like);
 }
 

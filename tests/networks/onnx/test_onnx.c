@@ -37,8 +37,12 @@ static const hp_layer *layer_called(const hp_graph *g, const char *name) {
 /* The same network from the builder, with a layer for every node. */
 static hp_graph *odd_graph(hp_arena *a, int h, int w, const float **param) {
     hp_builder b = hp_builder_start(a, "plain", h, w, 2, NULL);
-    const hp_layer three = {.op = HP_CONV, .kh = 3, .kw = 3, .pad_h = 1, .pad_w = 1},
-                   one = {.op = HP_CONV, .kh = 1, .kw = 1};
+    const hp_layer three = {.op = HP_CONV,
+                            .window.kh = 3,
+                            .window.kw = 3,
+                            .window.pad_h = 1,
+                            .window.pad_w = 1},
+                   one = {.op = HP_CONV, .window.kh = 1, .window.kw = 1};
     int n = 0;
     float *sixth = HP_NEW(a, float, ODD_C), *ones = HP_NEW(a, float, ODD_C),
           *threes = HP_NEW(a, float, ODD_C);

@@ -111,7 +111,7 @@ static void heads_share_keys_and_values(void **state) {
         const hp_graph *g = parsed(&w, &m);
         const hp_layer *l = &g->layer[g->n_layer - 1];
         assert_int_equal(l->op, HP_ATTENTION);
-        assert_true(l->groups == 4 && l->kv_heads == kv && !l->causal);
+        assert_true(l->groups == 4 && l->attention.kv_heads == kv && !l->attention.causal);
         assert_int_equal(g->tensor[l->in[0]].c, C);
         assert_int_equal(g->tensor[l->in[1]].c, C / 4 * kv);
         assert_int_equal(g->tensor[l->in[2]].c, C / 4 * kv);
@@ -142,7 +142,7 @@ static void an_attn_mask_may_be_a_bias(void **state) {
     onnx_write_int(&w, n, "kv_num_heads", HEADS);
     const hp_graph *g = parsed(&w, &m);
     const hp_layer *l = &g->layer[g->n_layer - 1];
-    assert_true(l->op == HP_ATTENTION && l->n_param == 1 && !l->causal);
+    assert_true(l->op == HP_ATTENTION && l->n_param == 1 && !l->attention.causal);
     assert_int_equal(g->param[l->param[0]].kind, HP_PARAM_TABLE);
     assert_memory_equal(m.param[l->param[0]].data, table, HEADS * PLACES * PLACES * sizeof *table);
     hp_arena_free(a);

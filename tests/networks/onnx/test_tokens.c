@@ -67,9 +67,11 @@ static void assert_same_layer(const hp_graph *a, const hp_graph *b, int at) {
     assert_int_equal(l->n_in, k->n_in);
     for (int i = 0; i < l->n_in; i++) assert_int_equal(l->in[i], k->in[i]);
     assert_true(x->h == y->h && x->w == y->w && x->c == y->c && x->tp_unit == y->tp_unit);
-    assert_true(l->act == k->act && l->tp == k->tp && l->groups == k->groups && l->kv_heads == k->kv_heads &&
-                l->causal == k->causal && l->pad_h == k->pad_h && l->pad_w == k->pad_w && l->kh == k->kh &&
-                l->kw == k->kw && l->stride_h == k->stride_h);
+    assert_true(l->act == k->act && l->tp == k->tp && l->groups == k->groups &&
+                l->attention.kv_heads == k->attention.kv_heads &&
+                l->attention.causal == k->attention.causal && l->window.pad_h == k->window.pad_h &&
+                l->window.pad_w == k->window.pad_w && l->window.kh == k->window.kh &&
+                l->window.kw == k->window.kw && l->window.stride_h == k->window.stride_h);
     assert_true(fabs(l->eps - k->eps) <= 1e-6 * k->eps);
     assert_int_equal(l->n_param, k->n_param);
     for (int i = 0; i < l->n_param; i++) assert_int_equal(l->param[i], k->param[i]);

@@ -23,10 +23,10 @@ static hp_program *draw(hp_arena *arena, dice *d, hp_sync sync, hp_graph **g, hp
     *g = random_net(arena, d->seed, roll(d, 3, 7));
     const int groups = roll(d, 2, 6);
     *s = random_strategy_of(d, *g, groups, MAX_RANKS, DRAW_ALL - DRAW_SHARES);
-    s->zero = 0;
-    s->sync = (int32_t)sync;
-    s->servers = sync == HP_SYNC_PS ? roll(d, 0, 3) : 0;
-    s->local = sync == HP_SYNC_LOCAL ? roll(d, 1, 9) : 0;
+    s->zero.stage = 0;
+    s->sync.how = (int32_t)sync;
+    s->sync.servers = sync == HP_SYNC_PS ? roll(d, 0, 3) : 0;
+    s->sync.local = sync == HP_SYNC_LOCAL ? roll(d, 1, 9) : 0;
     s->fuse_bytes = 64;
     if (!hp_strategy_legal(s, *g, hp_strategy_batch(s, groups), 0, NULL)) return NULL; /* pixels */
     const hp_lower_options o = {
@@ -64,7 +64,7 @@ static void expect_volume(const hp_strategy *s, const hp_program *p, int role) {
         while (!hp_group_equal(p, first, r->queue[t->queue].peer) || first == 0) first++;
         const int n = hp_group_size(p, first), server = hp_task_call(p, t).root;
         if (t->op == HP_TASK_REDUCE) assert_int_equal(server, hp_sync_server(s, n, turn[first]++));
-        assert_in_range(server, 0, (s->servers && s->servers < n ? s->servers : n) - 1);
+        assert_in_range(server, 0, (s->sync.servers && s->sync.servers < n ? s->sync.servers : n) - 1);
         for (int m = 0; m < n; m++) {
             const bool up = t->op == HP_TASK_REDUCE;
             assert_int_equal(moved(p, r, t, m, !up), m == server ? 0 : t->collective.elems);

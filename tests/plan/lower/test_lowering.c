@@ -203,7 +203,7 @@ static void programs_do_not_grow_with_replicas(void **state) {
         assert_true(two->n_role == more->n_role && two->n_group == more->n_group &&
                     two->n_member == more->n_member);
         for (int r = 0; r < two->n_role; r++)
-            assert_true(same_size(&two->role[r], &more->role[r], s.zero > 0));
+            assert_true(same_size(&two->role[r], &more->role[r], s.zero.stage > 0));
         hp_arena_free(arena);
     }
 }

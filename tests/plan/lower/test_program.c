@@ -153,11 +153,11 @@ static void every_parameter_has_one_home_and_one_update(void **state) {
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_FINITE, at->offset, end),
                                  g->clips ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_ALLREDUCE, at->offset, end),
-                                 shared && s.zero == 0 ? at->count : 0);
+                                 shared && s.zero.stage == 0 ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_REDUCE_SCATTER, at->offset, end),
-                                 shared && s.zero == 1 ? at->count : 0);
+                                 shared && s.zero.stage == 1 ? at->count : 0);
                 assert_int_equal(covered_by(&p->role[r], HP_TASK_ALL_GATHER, at->offset, end),
-                                 shared && (s.zero == 1 || s.zero == 2) ? at->count : 0);
+                                 shared && (s.zero.stage == 1 || s.zero.stage == 2) ? at->count : 0);
             }
         }
         hp_arena_free(arena);

@@ -44,13 +44,13 @@ static int64_t moved(const hp_role *r, hp_task_op op) {
 static void check_moves(const made *m, const hp_strategy *s) {
     const hp_role *r = &m->p->role[0];
     const int64_t all = r->trained_elems, passes = s->micro, shared = s->dp > 1;
-    const bool again = s->zero == 3 && !s->keep;
-    assert_int_equal(moved(r, HP_TASK_ALLREDUCE), s->zero == 0 ? shared * all : 0);
+    const bool again = s->zero.stage == 3 && !s->zero.keep;
+    assert_int_equal(moved(r, HP_TASK_ALLREDUCE), s->zero.stage == 0 ? shared * all : 0);
     assert_int_equal(moved(r, HP_TASK_REDUCE_SCATTER),
-                     s->zero == 0 ? 0 : shared * all * (s->zero > 1 ? passes : 1));
+                     s->zero.stage == 0 ? 0 : shared * all * (s->zero.stage > 1 ? passes : 1));
     const int64_t gathered = moved(r, HP_TASK_ALL_GATHER);
     if (!again) {
-        assert_int_equal(gathered, s->zero ? shared * all : 0);
+        assert_int_equal(gathered, s->zero.stage ? shared * all : 0);
         return;
     }
     const int64_t last = r->n_bucket ? r->bucket[r->n_bucket - 1].count : 0; /* it has the first layer */
@@ -61,10 +61,10 @@ static void check_moves(const made *m, const hp_strategy *s) {
 static void check_kept(const made *m, const hp_strategy *s) {
     const hp_role *r = &m->p->role[0];
     const int64_t all = 4 * r->trained_elems, part = all / s->dp;
-    assert_int_equal(r->buffer[HP_BUF_WEIGHTS].bytes, s->zero >= 3 ? part : all);
-    assert_int_equal(r->buffer[HP_BUF_GRADS].bytes, s->zero >= 2 ? part : all);
+    assert_int_equal(r->buffer[HP_BUF_WEIGHTS].bytes, s->zero.stage >= 3 ? part : all);
+    assert_int_equal(r->buffer[HP_BUF_GRADS].bytes, s->zero.stage >= 2 ? part : all);
     assert_int_equal(r->buffer[HP_BUF_OPTIMIZER].bytes,
-                     hp_optimizer_of(m->g)->states * (s->zero >= 1 ? part : all));
+                     hp_optimizer_of(m->g)->states * (s->zero.stage >= 1 ? part : all));
     int64_t params = 0;
     for (int i = 0; i < m->g->n_param; i++)
         if (hp_param_trained(&m->g->param[i])) params += m->g->param[i].count;
@@ -81,9 +81,9 @@ static void each_stage_keeps_and_moves_what_the_paper_says(void **state) {
             s.dp = roll(&d, 1, 9);
             s.micro = roll(&d, 1, 3);
             s.sched = s.micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
-            s.zero = zero;
-            s.prefetch = roll(&d, 0, 2);
-            s.keep = zero == 3 && coin(&d);
+            s.zero.stage = zero;
+            s.zero.prefetch = roll(&d, 0, 2);
+            s.zero.keep = zero == 3 && coin(&d);
             const made m = make(seed, &d, &s);
             check_moves(&m, &s);
             check_kept(&m, &s);
@@ -98,7 +98,7 @@ static void recomputation_gathers_again(void **state) {
         dice d = {seed, 8200};
         hp_strategy s = hp_strategy_default();
         s.dp = 4;
-        s.zero = 3;
+        s.zero.stage = 3;
         const made plain = make(seed, &d, &s);
         s.recompute = HP_RECOMPUTE_FULL;
         dice again = {seed, 8200};

@@ -82,10 +82,10 @@ static void cut_stages(plan *c) {
     for (int v = 0, unit = 0; v < c->n_stage; v++) {
         stage *s = &c->stage[v];
         *s = (stage){.first = c->g->unit_first[unit],
-                     .end = c->g->unit_first[unit + c->s.cut[v]],
+                     .end = c->g->unit_first[unit + c->s.cut.units[v]],
                      .layout = hp_stage_layout(&c->s, v % c->s.stages),
                      .n_part = hp_stage_parts(&c->s, v % c->s.stages)};
-        unit += c->s.cut[v];
+        unit += c->s.cut.units[v];
         s->branch_of = hp_branches(c->arena, c->g, c->s.bp, s->first, s->end);
         s->lacks = HP_NEW(c->arena, hp_box, s->n_part * n);
         s->has = HP_NEW(c->arena, hp_box, s->n_part * n);
@@ -329,9 +329,9 @@ static hp_program *chain_program(hp_arena *arena, const hp_graph *g, int rows, i
     hp_strategy s = hp_strategy_default();
     hp_program *p = NULL;
     hp_error err;
-    s.n_sp = 1;
-    s.sp_rows[0] = rows;
-    s.sp_cols[0] = cols;
+    s.sp.n = 1;
+    s.sp.rows[0] = rows;
+    s.sp.cols[0] = cols;
     if (hp_lower(arena, g, &s, &o, &p, &err) != HP_OK) fail_msg("%s", err.text);
     return p;
 }

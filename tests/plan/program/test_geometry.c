@@ -192,7 +192,7 @@ static void a_chain_exchanges_once_per_group_but_for_the_first(void **state) {
 static int64_t redundant_rows(const hp_graph *g, const hp_geometry *geo) {
     int64_t n = 0;
     for (int l = 1; l < g->n_layer; l++)
-        for (int p = 0; g->layer[l].kh == 3 && p < geo->n_part; p++)
+        for (int p = 0; g->layer[l].window.kh == 3 && p < geo->n_part; p++)
             n += hp_box_len(hp_geometry_have(geo, g, p, g->layer[l].out), HP_AXIS_H) -
                  hp_box_len(hp_geometry_own(geo, g, p, g->layer[l].out), HP_AXIS_H);
     return n;

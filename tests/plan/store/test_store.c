@@ -99,7 +99,7 @@ static void a_stored_plan_reloads_equal(void **state) {
         if (read_plan(arena, &q, &err) != HP_OK) fail_msg("%s", err.text);
         assert_string_equal(p.hash.hex, q.hash.hex);
         assert_true(hp_strategy_equal(&p.strategy, &q.strategy));
-        assert_int_equal(q.strategy.n_cut, p.strategy.stages * p.strategy.chunks);
+        assert_int_equal(q.strategy.cut.n, p.strategy.stages * p.strategy.chunks);
         compare c = {.other = q.program, .g = p.graph};
         assert_int_equal(hp_program_visit(p.program, p.graph, each_part, &c, &err), HP_OK);
         assert_non_null(q.eval);

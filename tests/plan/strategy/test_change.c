@@ -11,15 +11,15 @@
 
 static hp_strategy drawn(dice *d) {
     hp_strategy s = wild_strategy(d);
-    s.n_sp = s.n_sp > 3 ? 3 : s.n_sp;
+    s.sp.n = s.sp.n > 3 ? 3 : s.sp.n;
     s.bp = roll(d, 1, 2);
-    s.overlap = roll(d, 0, 1);
-    s.strips = roll(d, 1, 3);
-    s.deep = roll(d, 0, 2);
+    s.sp.overlap = roll(d, 0, 1);
+    s.strips.n = roll(d, 1, 3);
+    s.strips.deep = roll(d, 0, 2);
     s.prec = roll(d, 0, 3);
     s.fuse_bytes = roll(d, 1, 40) * INT64_C(1000000);
     draw_comm(d, &s);
-    if (s.n_cut == 1) s.n_cut = 0; /* strings have no cut with one part */
+    if (s.cut.n == 1) s.cut.n = 0; /* strings have no cut with one part */
     return s;
 }
 

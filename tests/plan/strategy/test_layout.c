@@ -29,8 +29,8 @@ static void ranks_follow_the_formula(void **state) {
     hp_arena *arena = hp_arena_new();
     for (uint64_t seed = 1; seed <= 500; seed++) {
         const hp_strategy s = drawn(arena, seed);
-        int parts = s.tail == HP_TAIL_SHARED ? 0 : (s.stages - s.n_sp) * s.ldp;
-        for (int i = 0; i < s.n_sp; i++) parts += s.sp_rows[i] * s.sp_cols[i];
+        int parts = s.sp.tail == HP_TAIL_SHARED ? 0 : (s.stages - s.sp.n) * s.ldp;
+        for (int i = 0; i < s.sp.n; i++) parts += s.sp.rows[i] * s.sp.cols[i];
         parts *= s.cp * s.bp;
         const int shares = s.by[HP_AXIS_N].n ? s.dp : 1; /* replicas that are separate roles of one program */
         assert_int_equal(hp_strategy_roles(&s), shares * parts);

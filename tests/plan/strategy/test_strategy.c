@@ -164,17 +164,18 @@ static void bad_strings_are_refused(void **state) {
 static void the_longest_strategy_has_room(void **state) {
     (void)state;
     hp_strategy s = hp_strategy_default(), back;
-    int32_t *degree[] = {&s.dp, &s.stages, &s.chunks, &s.cp, &s.ldp, &s.micro, &s.gems, &s.halo, &s.clients};
+    int32_t *degree[] = {&s.dp,    &s.stages, &s.chunks,  &s.cp,     &s.ldp,
+                         &s.micro, &s.gems,   &s.sp.halo, &s.clients};
     for (size_t i = 0; i < sizeof degree / sizeof degree[0]; i++) *degree[i] = 65536;
-    s.tail = HP_TAIL_SHARED;
+    s.sp.tail = HP_TAIL_SHARED;
     s.bn = HP_BN_LOCAL;
     s.sched = HP_SCHED_INTERLEAVED;
     s.recompute = HP_RECOMPUTE_EXCEPT_LAST;
     s.fuse_bytes = INT64_MAX;
-    s.n_sp = HP_MAX_SPATIAL;
-    for (int i = 0; i < s.n_sp; i++) s.sp_rows[i] = s.sp_cols[i] = 65536;
-    s.n_cut = HP_MAX_STAGES;
-    for (int i = 0; i < s.n_cut; i++) s.cut[i] = 65536;
+    s.sp.n = HP_MAX_SPATIAL;
+    for (int i = 0; i < s.sp.n; i++) s.sp.rows[i] = s.sp.cols[i] = 65536;
+    s.cut.n = HP_MAX_STAGES;
+    for (int i = 0; i < s.cut.n; i++) s.cut.units[i] = 65536;
     char text[HP_STRATEGY_TEXT];
     hp_error err;
     assert_in_range(strlen(hp_strategy_text(&s, text)), 2000, HP_STRATEGY_TEXT - 2);
@@ -284,7 +285,7 @@ static void legality_belongs_to_the_string(void **state) {
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         dice d = {seed, 1};
         hp_strategy s = wild_strategy(&d), back;
-        if (s.stages == 1 && s.chunks == 1) s.n_cut = 0; /* strings have no cut with one part, programs do */
+        if (s.stages == 1 && s.chunks == 1) s.cut.n = 0; /* strings have no cut with one part, programs do */
         char text[HP_STRATEGY_TEXT];
         hp_error err;
         hp_reject x = {0}, y = {0};

@@ -112,9 +112,10 @@ static void parts_are_even(void **state) {
  * taps inside the image. */
 static bool gapless(const hp_layer *l, int axis) {
     const bool rows = axis == HP_AXIS_H;
-    if (l->op == HP_CONVT && (rows ? l->dil_h : l->dil_w) > 1) return false;
+    if (l->op == HP_CONVT && (rows ? l->window.dil_h : l->window.dil_w) > 1) return false;
     if (l->op != HP_CONV && l->op != HP_MAXPOOL && l->op != HP_AVGPOOL) return true;
-    return (rows ? l->dil_h : l->dil_w) == 1 && (rows ? l->stride_h : l->stride_w) <= (rows ? l->kh : l->kw);
+    return (rows ? l->window.dil_h : l->window.dil_w) == 1 &&
+           (rows ? l->window.stride_h : l->window.stride_w) <= (rows ? l->window.kh : l->window.kw);
 }
 
 static void check_need(const single *s, uint64_t seed, int k, const hp_box *out) {
@@ -160,15 +161,15 @@ static single draw_strip(throws *d, bool transposed, int axis, int small) {
                     .n_in = 1,
                     .out = 1,
                     .groups = 1,
-                    .kh = 1,
-                    .kw = 1,
-                    .stride_h = 1,
-                    .stride_w = 1,
-                    .dil_h = 1,
-                    .dil_w = 1};
-    *(rows ? &l->kh : &l->kw) = k;
-    *(rows ? &l->stride_h : &l->stride_w) = stride;
-    *(rows ? &l->dil_h : &l->dil_w) = dil;
+                    .window.kh = 1,
+                    .window.kw = 1,
+                    .window.stride_h = 1,
+                    .window.stride_w = 1,
+                    .window.dil_h = 1,
+                    .window.dil_w = 1};
+    *(rows ? &l->window.kh : &l->window.kw) = k;
+    *(rows ? &l->window.stride_h : &l->window.stride_w) = stride;
+    *(rows ? &l->window.dil_h : &l->window.dil_w) = dil;
     const int in = transposed ? small : large, out = transposed ? large : small;
     s.tensor[0] = (hp_tensor){.h = rows ? in : 2, .w = rows ? 2 : in, .c = 2, .producer = 0};
     s.tensor[1] = (hp_tensor){.h = rows ? out : 2, .w = rows ? 2 : out, .c = 2, .producer = 1};
@@ -185,7 +186,7 @@ static void a_halo_is_what_even_tiles_lack(void **state) {
         const int axis = draw(&d, HP_AXIS_H, HP_AXIS_W), half = 10;
         single s = draw_strip(&d, transposed, axis, 2 * half);
         point_at_own(&s);
-        const int stride = axis == HP_AXIS_H ? s.layer[1].stride_h : s.layer[1].stride_w;
+        const int stride = axis == HP_AXIS_H ? s.layer[1].window.stride_h : s.layer[1].window.stride_w;
         hp_box first = hp_box_whole(&s.g, 1, 1), second = first;
         first.hi[axis] = second.lo[axis] = transposed ? half * stride : half;
         const int border = transposed ? half : half * stride;

@@ -104,9 +104,9 @@ static void a_halo_round_moves_the_formulas_bytes(void **state) {
         int tensor;
         const hp_graph *g = chain(arena, h, w, 2 * hh + 1, 2 * hw + 1, &tensor);
         hp_strategy s = hp_strategy_default();
-        s.n_sp = 1;
-        s.sp_rows[0] = rows;
-        s.sp_cols[0] = cols;
+        s.sp.n = 1;
+        s.sp.rows[0] = rows;
+        s.sp.cols[0] = cols;
         const hp_program *p = lower_training(arena, g, &s, samples, false);
         const int producer = g->tensor[tensor].producer;
         int64_t there = 0, back = 0;
@@ -245,7 +245,7 @@ static void parts_of_a_layer_add_up_to_the_layer(void **state) {
                          parts = layer_sum(p, g, layer, HP_TASK_FWD, &flops);
             if (s.cp > 1) {
                 assert_true(g->layer[layer].op != HP_CONV || fabs(flops - all_flops) <= 1e-9 * all_flops);
-            } else if (s.halo > 1) {
+            } else if (s.sp.halo > 1) {
                 assert_true(parts >= all);
             } else {
                 assert_true(fabs(parts - all) <= 1e-9 * all);

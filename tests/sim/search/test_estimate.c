@@ -71,7 +71,7 @@ static void must_bound(world *w, const hp_strategy *s, int seed) {
     must(hp_eval_estimate(w->e, s, &out, &err), &err);
     must(hp_evaluate(w->e, w->arena, s, HP_EVAL_PLACED, &v, &err), &err);
     assert_int_equal(v.reject.code, HP_FEASIBLE);
-    const bool streams_all = s->strips > 1; /* in that case, nothing is known of its time */
+    const bool streams_all = s->strips.n > 1; /* in that case, nothing is known of its time */
     if (!(out.bound_s > (streams_all ? -1 : 0) &&
           out.bound_s <= v.figures.step_s * (1 + 1e-6) + 1e-7)) /* rounding to ns */
         fail_msg("seed %d %s: bound %g, step %g", seed, hp_strategy_text(s, text), out.bound_s,
@@ -121,8 +121,8 @@ static hp_strategy inference_strategy(dice *d, world *w, int *groups, int prec) 
     *groups = roll(d, 1, 6);
     hp_strategy s = random_strategy_of(d, w->g, *groups, 16, whole ? any : cut | any);
     hp_strategy strips = s;
-    strips.strips = roll(d, 2, 7);
-    strips.deep = coin(d) ? roll(d, 1, w->g->n_unit) : 0;
+    strips.strips.n = roll(d, 2, 7);
+    strips.strips.deep = coin(d) ? roll(d, 1, w->g->n_unit) : 0;
     if (!whole && roll(d, 0, 2) && hp_strategy_legal(&strips, w->g, hp_strategy_batch(&s, *groups), 0, NULL))
         s = strips;
     s.prec = prec;
@@ -186,7 +186,7 @@ static void bounds_are_below_inference_programs(void **state) {
         w.device = coin(&d) ? &hp_devices[HP_DEVICE_CUDA] : NULL;
         evaluate_in(&w, HP_MODE_INFER, hp_strategy_batch(&s, groups), false);
         must_bound(&w, &s, (int)seed);
-        in_strips += s.strips > 1;
+        in_strips += s.strips.n > 1;
         hp_arena_free(w.arena);
     }
     assert_true(in_strips > (int)law_cases(120) / 6);
@@ -273,10 +273,10 @@ static void cuts_over_unequal_stages_are_optimal(void **state) {
         world w = world_of("thesis-a100", small_net, seed);
         hp_strategy s = hp_strategy_default();
         s.stages = roll(&d, 2, 4);
-        s.n_sp = roll(&d, 1, s.stages);
-        for (int i = 0; i < s.n_sp; i++) {
-            s.sp_rows[i] = roll(&d, 1, 3);
-            s.sp_cols[i] = roll(&d, 1, 3);
+        s.sp.n = roll(&d, 1, s.stages);
+        for (int i = 0; i < s.sp.n; i++) {
+            s.sp.rows[i] = roll(&d, 1, 3);
+            s.sp.cols[i] = roll(&d, 1, 3);
         }
         hp_cost_cache *cache = hp_cost_cache_new(w.arena, w.t, &w.m, NULL);
         hp_parts *parts = hp_parts_new(w.arena, w.g, cache, HP_F32, HP_MODE_TRAIN, NULL, NULL);

@@ -33,7 +33,7 @@ static world infer_world(const char *machine, const char *net, int image, int64_
 static int64_t least_whole(const hp_search_result *r) {
     int64_t least = INT64_MAX;
     for (int i = 0; i < r->n; i++)
-        if (r->best[i].strategy.strips == 1 && r->best[i].figures.memory_bytes < least)
+        if (r->best[i].strategy.strips.n == 1 && r->best[i].figures.memory_bytes < least)
             least = r->best[i].figures.memory_bytes;
     return least;
 }
@@ -48,10 +48,10 @@ static void strips_come_where_memory_is_short(void **state) {
             if (!all && i != (prec == HP_PREC_INT8)) continue;
             world w = infer_world("thesis-a100", nets[i], 256, 1, prec);
             const hp_search_result roomy = search(&w, 1, INT_MAX);
-            for (int k = 0; k < roomy.n; k++) assert_int_equal(roomy.best[k].strategy.strips, 1);
+            for (int k = 0; k < roomy.n; k++) assert_int_equal(roomy.best[k].strategy.strips.n, 1);
             w.setup.memory_limit = least_whole(&roomy) - 1;
             const hp_search_result tight = search(&w, 1, INT_MAX);
-            assert_true(tight.n > 0 && tight.best[0].strategy.strips > 1);
+            assert_true(tight.n > 0 && tight.best[0].strategy.strips.n > 1);
             for (int k = 0; k < tight.n; k++)
                 assert_true(tight.best[k].figures.memory_bytes <= w.setup.memory_limit);
             assert_non_null(strstr(tight.best[0].figures.note, "whole maps need"));
@@ -68,7 +68,7 @@ static void try_list(const world *w, hp_space space, bool strips, double *best) 
         hp_error err = {HP_OK, ""};
         hp_evaluation v;
         const hp_strategy s = hp_space_strategy(&list[i]);
-        assert_int_equal(s.strips > 1, strips);
+        assert_int_equal(s.strips.n > 1, strips);
         if (!hp_strategy_legal(&s, w->g, w->setup.batch, space.n_devices, NULL)) continue;
         if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK) fail_msg("%s", err.text);
         if (!v.reject.code) *best = fmin(*best, v.figures.step_s);
@@ -108,7 +108,7 @@ static void strips_are_a_fix(void **state) {
     const hp_question q = hp_eval_question(e, &s, 1);
     assert_int_equal(hp_search_fix(e, &q, HP_FIX_THOROUGH, &v.reject, &err), HP_OK);
     assert_int_equal(strncmp(v.reject.fix, "strips=", 7), 0);
-    s.strips = atoi(v.reject.fix + 7);
+    s.strips.n = atoi(v.reject.fix + 7);
     assert_int_equal(hp_evaluate(e, w.arena, &s, HP_EVAL_PLACED, &v, &err), HP_OK);
     assert_int_equal(v.reject.code, HP_FEASIBLE);
     hp_arena_free(w.arena);
@@ -126,8 +126,8 @@ static int64_t least_placed(const world *w) {
             hp_evaluation v;
             hp_strategy s = hp_strategy_default();
             s.prec = w->g->prec;
-            s.strips = strips;
-            s.deep = strips > 1 ? depth[k] : 0;
+            s.strips.n = strips;
+            s.strips.deep = strips > 1 ? depth[k] : 0;
             if (hp_evaluate(e, w->arena, &s, HP_EVAL_FITS, &v, &err) != HP_OK) fail_msg("%s", err.text);
             if (v.figures.memory_bytes < least) least = v.figures.memory_bytes;
         }

@@ -115,16 +115,16 @@ static void the_space_has_every_axis(void **state) {
     for (int i = 0; i < n; i++) {
         const hp_strategy s = hp_space_strategy(&list[i]);
         assert_int_equal(hp_strategy_devices(&s), 8);
-        spatial += s.n_sp > 0;
-        shared += s.tail == HP_TAIL_SHARED;
+        spatial += s.sp.n > 0;
+        shared += s.sp.tail == HP_TAIL_SHARED;
         local += s.ldp > 1;
         gems += s.gems > 1;
         channels += s.cp > 1;
         clients += s.clients > 1;
-        halo += s.halo > 1;
-        overlap += s.overlap != HP_OVERLAP_NONE;
+        halo += s.sp.halo > 1;
+        overlap += s.sp.overlap != HP_OVERLAP_NONE;
         zb += s.sched == HP_SCHED_ZB;
-        two += s.n_sp == 2 && s.sp_rows[0] != s.sp_rows[1];
+        two += s.sp.n == 2 && s.sp.rows[0] != s.sp.rows[1];
     }
     assert_true(spatial && shared && local && gems && channels && clients && halo && overlap && zb && two);
     hp_arena_free(w.arena);

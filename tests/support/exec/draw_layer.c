@@ -19,8 +19,10 @@ static int out_size(int in, int k, int s, int p, int d, bool ceil_mode) {
 
 void finish_window(draw *d) {
     hp_layer *l = &d->layer;
-    d->out.h = out_size(d->in[0].h, l->kh, l->stride_h, l->pad_h, l->dil_h, l->ceil_mode);
-    d->out.w = out_size(d->in[0].w, l->kw, l->stride_w, l->pad_w, l->dil_w, l->ceil_mode);
+    d->out.h = out_size(d->in[0].h, l->window.kh, l->window.stride_h, l->window.pad_h, l->window.dil_h,
+                        l->window.ceil_mode);
+    d->out.w = out_size(d->in[0].w, l->window.kw, l->window.stride_w, l->window.pad_w, l->window.dil_w,
+                        l->window.ceil_mode);
 }
 
 /* Different padding after the map than before it: fewer or more windows. */
@@ -39,13 +41,13 @@ draw draw_conv(uint64_t round) {
     draw d = {.layer = {.op = HP_CONV, .n_in = 1, .groups = groups}, .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     if (pick(round, &c, 0, 5) == 0) outs = l->groups = ins; /* depthwise */
-    l->kh = kernels[pick(round, &c, 0, 7)];
-    l->kw = pick(round, &c, 0, 3) ? l->kh : kernels[pick(round, &c, 0, 7)];
-    l->stride_h = pick(round, &c, 1, 2);
-    l->stride_w = pick(round, &c, 0, 3) ? l->stride_h : 3 - l->stride_h;
-    l->dil_h = l->dil_w = pick(round, &c, 0, 4) ? 1 : 2;
-    l->pad_h = pick(round, &c, 0, l->kh / 2);
-    l->pad_w = pick(round, &c, 0, l->kw / 2);
+    l->window.kh = kernels[pick(round, &c, 0, 7)];
+    l->window.kw = pick(round, &c, 0, 3) ? l->window.kh : kernels[pick(round, &c, 0, 7)];
+    l->window.stride_h = pick(round, &c, 1, 2);
+    l->window.stride_w = pick(round, &c, 0, 3) ? l->window.stride_h : 3 - l->window.stride_h;
+    l->window.dil_h = l->window.dil_w = pick(round, &c, 0, 4) ? 1 : 2;
+    l->window.pad_h = pick(round, &c, 0, l->window.kh / 2);
+    l->window.pad_w = pick(round, &c, 0, l->window.kw / 2);
     d.in[0] = (hp_tensor){.h = pick(round, &c, 13, 17), .w = pick(round, &c, 13, 19), .c = ins};
     d.out.c = outs;
     d.bias = pick(round, &c, 0, 1);
@@ -60,14 +62,14 @@ draw draw_winograd(uint64_t round) {
     draw d = {.layer = {.op = HP_CONV,
                         .n_in = 1,
                         .groups = 1,
-                        .kh = 3,
-                        .kw = 3,
-                        .stride_h = 1,
-                        .stride_w = 1,
-                        .dil_h = 1,
-                        .dil_w = 1,
-                        .pad_h = pick(round, &c, 0, 2),
-                        .pad_w = pick(round, &c, 0, 2)}};
+                        .window.kh = 3,
+                        .window.kw = 3,
+                        .window.stride_h = 1,
+                        .window.stride_w = 1,
+                        .window.dil_h = 1,
+                        .window.dil_w = 1,
+                        .window.pad_h = pick(round, &c, 0, 2),
+                        .window.pad_w = pick(round, &c, 0, 2)}};
     d.samples = pick(round, &c, 1, 5);
     d.in[0] = (hp_tensor){
         .h = pick(round, &c, 7, 20), .w = pick(round, &c, 7, 20), .c = 16 * pick(round, &c, 2, 6)};
@@ -82,20 +84,20 @@ draw draw_winograd(uint64_t round) {
 draw draw_convt(uint64_t round) {
     uint64_t c = 0;
     static const int channels[] = {1, 2, 3, 5, 8, 16, 17, 24, 33};
-    draw d = {.layer = {.op = HP_CONVT, .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+    draw d = {.layer = {.op = HP_CONVT, .n_in = 1, .groups = 1, .window.dil_h = 1, .window.dil_w = 1},
               .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     const bool doubles = round % 2;
-    l->kh = doubles ? 2 : pick(round, &c, 1, 5);
-    l->kw = doubles ? 2 : pick(round, &c, 1, 5);
-    l->stride_h = doubles ? 2 : pick(round, &c, 1, 4);
-    l->stride_w = doubles ? 2 : pick(round, &c, 1, 4);
-    l->pad_h = doubles ? 0 : pick(round, &c, 0, l->kh / 2);
-    l->pad_w = doubles ? 0 : pick(round, &c, 0, l->kw / 2);
+    l->window.kh = doubles ? 2 : pick(round, &c, 1, 5);
+    l->window.kw = doubles ? 2 : pick(round, &c, 1, 5);
+    l->window.stride_h = doubles ? 2 : pick(round, &c, 1, 4);
+    l->window.stride_w = doubles ? 2 : pick(round, &c, 1, 4);
+    l->window.pad_h = doubles ? 0 : pick(round, &c, 0, l->window.kh / 2);
+    l->window.pad_w = doubles ? 0 : pick(round, &c, 0, l->window.kw / 2);
     d.in[0] = (hp_tensor){
         .h = pick(round, &c, 3, 13), .w = pick(round, &c, 3, 13), .c = channels[pick(round, &c, 0, 8)]};
-    d.out = (hp_tensor){.h = (d.in[0].h - 1) * l->stride_h - 2 * l->pad_h + l->kh,
-                        .w = (d.in[0].w - 1) * l->stride_w - 2 * l->pad_w + l->kw,
+    d.out = (hp_tensor){.h = (d.in[0].h - 1) * l->window.stride_h - 2 * l->window.pad_h + l->window.kh,
+                        .w = (d.in[0].w - 1) * l->window.stride_w - 2 * l->window.pad_w + l->window.kw,
                         .c = channels[pick(round, &c, 0, 8)]};
     d.bias = pick(round, &c, 0, 1);
     d.flags = pick(round, &c, 0, 1) ? HP_FLAG_ADD : 0;
@@ -106,12 +108,12 @@ draw draw_pad(uint64_t round) {
     uint64_t c = 0;
     draw d = {.layer = {.op = HP_PAD, .n_in = 1}, .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
-    l->pad_h = pick(round, &c, 0, 4);
-    l->pad_w = pick(round, &c, 0, 4);
+    l->window.pad_h = pick(round, &c, 0, 4);
+    l->window.pad_w = pick(round, &c, 0, 4);
     d.in[0] =
         (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};
-    d.out = (hp_tensor){.h = d.in[0].h + l->pad_h + pick(round, &c, 0, 4),
-                        .w = d.in[0].w + l->pad_w + pick(round, &c, 0, 4),
+    d.out = (hp_tensor){.h = d.in[0].h + l->window.pad_h + pick(round, &c, 0, 4),
+                        .w = d.in[0].w + l->window.pad_w + pick(round, &c, 0, 4),
                         .c = d.in[0].c};
     l->out_h = d.out.h;
     l->out_w = d.out.w;
@@ -134,24 +136,26 @@ static void draw_border(hp_border border, int n, uint64_t round, uint64_t *c, in
 
 draw draw_gather(uint64_t round) {
     uint64_t c = 0;
-    draw d = {.layer = {.op = HP_GATHER, .n_in = 1, .border = (int32_t)(round % HP_BORDERS)},
+    draw d = {.layer = {.op = HP_GATHER, .n_in = 1, .gather.border = (int32_t)(round % HP_BORDERS)},
               .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
     const int most = round / HP_BORDERS % 3 ? 9 : 1;
     d.in[0] = (hp_tensor){.h = pick(round, &c, 1, most), .w = pick(round, &c, 1, most)};
-    l->kh = pick(round, &c, 1, 3);
-    l->kw = pick(round, &c, 1, 2);
-    draw_border((hp_border)l->border, d.in[0].h * l->kh, round, &c, &l->pad_h, &l->out_h);
-    draw_border((hp_border)l->border, d.in[0].w * l->kw, round, &c, &l->pad_w, &l->out_w);
-    l->out_c = pick(round, &c, 1, pick(round, &c, 0, 2) ? 6 : 40);
-    const int all = l->kh * l->kw * l->out_c;
+    l->window.kh = pick(round, &c, 1, 3);
+    l->window.kw = pick(round, &c, 1, 2);
+    draw_border((hp_border)l->gather.border, d.in[0].h * l->window.kh, round, &c, &l->window.pad_h,
+                &l->out_h);
+    draw_border((hp_border)l->gather.border, d.in[0].w * l->window.kw, round, &c, &l->window.pad_w,
+                &l->out_w);
+    l->gather.out_c = pick(round, &c, 1, pick(round, &c, 0, 2) ? 6 : 40);
+    const int all = l->window.kh * l->window.kw * l->gather.out_c;
     l->groups = divisor_up_to(all, pick(round, &c, 1, all));
-    l->first = pick(round, &c, 0, 4);
-    l->step = pick(round, &c, 0, 3);
-    l->step_outer = pick(round, &c, 0, 4);
-    d.in[0].c =
-        l->first + (l->groups - 1) * l->step + (all / l->groups - 1) * l->step_outer + pick(round, &c, 1, 3);
-    d.out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = l->out_c};
+    l->gather.first = pick(round, &c, 0, 4);
+    l->gather.step = pick(round, &c, 0, 3);
+    l->gather.step_outer = pick(round, &c, 0, 4);
+    d.in[0].c = l->gather.first + (l->groups - 1) * l->gather.step +
+                (all / l->groups - 1) * l->gather.step_outer + pick(round, &c, 1, 3);
+    d.out = (hp_tensor){.h = l->out_h, .w = l->out_w, .c = l->gather.out_c};
     return d;
 }
 
@@ -189,13 +193,13 @@ draw draw_map(uint64_t round) {
     if (l->op != HP_RESIZE) return d;
     d.out.h = l->out_h = pick(round, &c, 1, 13);
     d.out.w = l->out_w = pick(round, &c, 1, 13);
-    l->interpolation = pick(round, &c, 0, HP_INTERPOLATIONS - 1);
-    l->corners = pick(round, &c, 0, HP_CORNERS - 1);
-    l->cubic = -0.75;
-    l->inside = pick(round, &c, 0, 1);
+    l->resize.interpolation = pick(round, &c, 0, HP_INTERPOLATIONS - 1);
+    l->resize.corners = pick(round, &c, 0, HP_CORNERS - 1);
+    l->resize.cubic = -0.75;
+    l->resize.inside = pick(round, &c, 0, 1);
     if (pick(round, &c, 0, 3)) return d;
-    l->scale_h = (d.out.h + 0.5) / d.in[0].h; /* not the ratio of the sizes */
-    l->scale_w = (d.out.w + 0.25) / d.in[0].w;
+    l->resize.scale_h = (d.out.h + 0.5) / d.in[0].h; /* not the ratio of the sizes */
+    l->resize.scale_w = (d.out.w + 0.25) / d.in[0].w;
     return d;
 }
 
@@ -242,8 +246,8 @@ draw draw_bn(uint64_t round) {
     draw d = {.layer = {.op = HP_BN,
                         .n_in = pick(round, &c, 1, 2),
                         .act = pick(round, &c, HP_ACT_NONE, HP_ACT_CLIP),
-                        .act_a = -1.5,
-                        .act_b = 2.25,
+                        .act_arg.a = -1.5,
+                        .act_arg.b = 2.25,
                         .eps = 1e-5f,
                         .momentum = 0.1f},
               .samples = pick(round, &c, 1, 4)};
@@ -258,17 +262,17 @@ draw draw_pool(uint64_t round) {
     uint64_t c = 0;
     static const int ops[] = {HP_MAXPOOL, HP_AVGPOOL, HP_ADAPTPOOL};
     if (round % 4 == 3) return draw_pad(round);
-    draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1},
+    draw d = {.layer = {.op = ops[round % 4], .n_in = 1, .groups = 1, .window.dil_h = 1, .window.dil_w = 1},
               .samples = pick(round, &c, 1, 3)};
     hp_layer *l = &d.layer;
-    l->kh = pick(round, &c, 1, 4);
-    l->kw = pick(round, &c, 1, 4);
-    l->stride_h = pick(round, &c, 1, 3);
-    l->stride_w = pick(round, &c, 1, 3);
-    l->pad_h = pick(round, &c, 0, l->kh / 2);
-    l->pad_w = pick(round, &c, 0, l->kw / 2);
-    l->ceil_mode = pick(round, &c, 0, 1);
-    l->count_include_pad = pick(round, &c, 0, 1);
+    l->window.kh = pick(round, &c, 1, 4);
+    l->window.kw = pick(round, &c, 1, 4);
+    l->window.stride_h = pick(round, &c, 1, 3);
+    l->window.stride_w = pick(round, &c, 1, 3);
+    l->window.pad_h = pick(round, &c, 0, l->window.kh / 2);
+    l->window.pad_w = pick(round, &c, 0, l->window.kw / 2);
+    l->window.ceil_mode = pick(round, &c, 0, 1);
+    l->window.count_include_pad = pick(round, &c, 0, 1);
     d.in[0] =
         (hp_tensor){.h = pick(round, &c, 5, 14), .w = pick(round, &c, 5, 14), .c = pick(round, &c, 1, 80)};
     d.out.c = d.in[0].c;
@@ -287,8 +291,8 @@ draw draw_point(uint64_t round) {
                      : d.layer.op == HP_ADD ? HP_ACT_CLIP /* a clamp */
                                             : HP_ACT_NONE;
     d.layer.act = pick(round, &c, HP_ACT_NONE, last);
-    d.layer.act_a = d.layer.act == HP_ACT_CLIP ? -1.5 : 0.25;
-    d.layer.act_b = d.layer.act == HP_ACT_CLIP ? 2.25 : 0.5;
+    d.layer.act_arg.a = d.layer.act == HP_ACT_CLIP ? -1.5 : 0.25;
+    d.layer.act_arg.b = d.layer.act == HP_ACT_CLIP ? 2.25 : 0.5;
     if (d.layer.op == HP_ADD) d.layer.n_in = 2;
     if (d.layer.op == HP_CONCAT) d.layer.n_in = pick(round, &c, 2, 4);
     d.out = (hp_tensor){.h = pick(round, &c, 1, 9), .w = pick(round, &c, 1, 9), .c = pick(round, &c, 1, 40)};
@@ -331,9 +335,10 @@ void compare(const rig *fast, const rig *exact, int32_t buffer, int32_t other, d
                  "%dx%d d%d g%d act %d)",
                  what, (long long)i, a, b, bound, fast->layer[1].n_in, fast->tensor[0].h, fast->tensor[0].w,
                  fast->tensor[0].c, fast->tensor[fast->layer[1].n_in].h, fast->tensor[fast->layer[1].n_in].w,
-                 fast->tensor[fast->layer[1].n_in].c, fast->layer[1].kh, fast->layer[1].kw,
-                 fast->layer[1].stride_h, fast->layer[1].stride_w, fast->layer[1].pad_h, fast->layer[1].pad_w,
-                 fast->layer[1].dil_h, fast->layer[1].groups, fast->layer[1].act);
+                 fast->tensor[fast->layer[1].n_in].c, fast->layer[1].window.kh, fast->layer[1].window.kw,
+                 fast->layer[1].window.stride_h, fast->layer[1].window.stride_w, fast->layer[1].window.pad_h,
+                 fast->layer[1].window.pad_w, fast->layer[1].window.dil_h, fast->layer[1].groups,
+                 fast->layer[1].act);
     }
 }
 

@@ -100,8 +100,8 @@ static void draw_act(cell *c) {
     for (size_t i = 0; i < sizeof acting / sizeof *acting; i++)
         if (l->op == acting[i]) l->act = draw(&c->d, 0, HP_ACTS - 1);
     if (l->op != HP_ACT) l->act = continuous_act(l->act);
-    l->act_a = l->act == HP_ACT_CLIP ? -1.5 : 0.25;
-    l->act_b = l->act == HP_ACT_CLIP ? 2.25 : 0.5;
+    l->act_arg.a = l->act == HP_ACT_CLIP ? -1.5 : 0.25;
+    l->act_arg.b = l->act == HP_ACT_CLIP ? 2.25 : 0.5;
 }
 
 static void add_vector_param(cell *c, hp_param_kind kind, hp_init init) {
@@ -299,6 +299,6 @@ const char *cell_said(const cell *c) {
              said(&c->s, c->d.seed), l->act ? "act " : "", hp_act_names[l->act],
              hp_dtype_names[dtype_of(c, l->out)], c->s.tensor[l->out].h, c->s.tensor[l->out].w,
              c->s.tensor[l->out].c, hp_dtype_names[dtype_of(c, 0)], hp_dtype_names[dtype_of(c, l->n_in > 1)],
-             l->n_in, l->interpolation, l->corners);
+             l->n_in, l->resize.interpolation, l->resize.corners);
     return text;
 }

@@ -58,8 +58,8 @@ static void add_matrix_params(matrix_cell *m) {
                     .init = HP_INIT_TORCH_DEFAULT,
                     .layer = 1,
                     .n_dim = 4,
-                    .dim = {oc, ic / g, l->kh, l->kw}};
-    if (l->op == HP_CONVT) memcpy(w->dim, (int32_t[]){ic, oc / g, l->kh, l->kw}, sizeof w->dim);
+                    .dim = {oc, ic / g, l->window.kh, l->window.kw}};
+    if (l->op == HP_CONVT) memcpy(w->dim, (int32_t[]){ic, oc / g, l->window.kh, l->window.kw}, sizeof w->dim);
     if (l->op == HP_LINEAR) {
         w->kind = HP_PARAM_LINEAR_W;
         w->n_dim = 2;
@@ -114,8 +114,8 @@ matrix_cell *matrix_cell_end(matrix_cell *m) {
     draw_matrix_stores(m);
     layer_of(m)->act = draw(&c->d, 0, 1) ? draw(&c->d, 0, 2) : draw(&c->d, 0, HP_ACTS - 1);
     layer_of(m)->act = continuous_act(layer_of(m)->act);
-    layer_of(m)->act_a = layer_of(m)->act == HP_ACT_CLIP ? -0.5 : 0.25;
-    layer_of(m)->act_b = layer_of(m)->act == HP_ACT_CLIP ? 0.75 : 0.5;
+    layer_of(m)->act_arg.a = layer_of(m)->act == HP_ACT_CLIP ? -0.5 : 0.25;
+    layer_of(m)->act_arg.b = layer_of(m)->act == HP_ACT_CLIP ? 0.75 : 0.5;
     add_matrix_params(m);
     open_matrix_constants(m);
     m->role = (hp_role){.buffer = m->buffer, .pack_forward = m->pack_of};
@@ -128,7 +128,8 @@ matrix_cell *matrix_cell_end(matrix_cell *m) {
 
 /* Does each pixel's output depend only on that pixel's inputs? */
 static bool is_pointwise(const hp_layer *l) {
-    return l->kh == 1 && l->kw == 1 && l->stride_h == 1 && l->stride_w == 1 && l->pad_h == 0 && l->pad_w == 0;
+    return l->window.kh == 1 && l->window.kw == 1 && l->window.stride_h == 1 && l->window.stride_w == 1 &&
+           l->window.pad_h == 0 && l->window.pad_w == 0;
 }
 
 matrix_cell *matrix_cell_new(uint64_t seed) {

@@ -55,8 +55,8 @@ static void near(const sums_law *l, const char *what, int64_t i, double got, dou
 static void window(const draw *d, bool adaptive, int o, int *from, int *to) {
     const hp_layer *k = &d->layer;
     const int in = d->in[0].h, out = d->out.h;
-    *from = adaptive ? (int)((int64_t)o * in / out) : o * k->stride_h;
-    *to = adaptive ? (int)(((int64_t)(o + 1) * in + out - 1) / out) : *from + k->kh;
+    *from = adaptive ? (int)((int64_t)o * in / out) : o * k->window.stride_h;
+    *to = adaptive ? (int)(((int64_t)(o + 1) * in + out - 1) / out) : *from + k->window.kh;
 }
 
 static void check_pool(const sums_law *l, const draw *d) {
@@ -89,19 +89,24 @@ static void check_pool(const sums_law *l, const draw *d) {
 }
 
 void sums_of_pools(const sums_law *l) {
-    draw d = {
-        .layer = {.op = HP_ADAPTPOOL, .n_in = 1, .groups = 1, .kh = 1, .kw = 1, .stride_h = 1, .stride_w = 1},
-        .samples = 1,
-        .in = {{.h = l->side, .w = l->side, .c = 2}},
-        .out = {.c = 2}};
+    draw d = {.layer = {.op = HP_ADAPTPOOL,
+                        .n_in = 1,
+                        .groups = 1,
+                        .window.kh = 1,
+                        .window.kw = 1,
+                        .window.stride_h = 1,
+                        .window.stride_w = 1},
+              .samples = 1,
+              .in = {{.h = l->side, .w = l->side, .c = 2}},
+              .out = {.c = 2}};
     for (int parts = 1; parts <= 3; parts += 2) {
         d.layer.out_h = d.layer.out_w = d.out.h = d.out.w = parts;
         check_pool(l, &d);
     }
-    d.layer = (hp_layer){.op = HP_AVGPOOL, .n_in = 1, .groups = 1, .dil_h = 1, .dil_w = 1};
+    d.layer = (hp_layer){.op = HP_AVGPOOL, .n_in = 1, .groups = 1, .window.dil_h = 1, .window.dil_w = 1};
     d.in[0].h = d.in[0].w = l->side < 96 ? l->side : 96;
-    d.layer.kh = d.layer.kw = d.in[0].h * 2 / 3;
-    d.layer.stride_h = d.layer.stride_w = 1;
+    d.layer.window.kh = d.layer.window.kw = d.in[0].h * 2 / 3;
+    d.layer.window.stride_h = d.layer.window.stride_w = 1;
     finish_window(&d);
     check_pool(l, &d);
 }
@@ -129,17 +134,18 @@ static void check_spread(const sums_law *l, const hp_layer *layer) {
 
 void sums_of_spread(const sums_law *l) {
     hp_layer k = {.op = HP_RESIZE, .n_in = 1, .groups = 1, .out_h = l->side, .out_w = l->side};
-    for (k.interpolation = HP_NEAREST; k.interpolation <= HP_BILINEAR; k.interpolation++) check_spread(l, &k);
+    for (k.resize.interpolation = HP_NEAREST; k.resize.interpolation <= HP_BILINEAR; k.resize.interpolation++)
+        check_spread(l, &k);
     k = (hp_layer){.op = HP_GATHER,
                    .n_in = 1,
                    .groups = 2,
-                   .kh = 1,
-                   .kw = 1,
-                   .step = 1,
-                   .out_c = 2,
+                   .window.kh = 1,
+                   .window.kw = 1,
+                   .gather.step = 1,
+                   .gather.out_c = 2,
                    .out_h = l->side,
                    .out_w = l->side,
-                   .border = HP_BORDER_EDGE};
+                   .gather.border = HP_BORDER_EDGE};
     check_spread(l, &k);
 }
 
@@ -161,7 +167,8 @@ static total weight_of(const sums_law *l, const draw *d, int ky, int kx) {
     total t = {0};
     for (int64_t y = 0; y < d->out.h; y++)
         for (int64_t x = 0; x < d->out.w; x++) {
-            const int64_t iy = y * k->stride_h - k->pad_h + ky, ix = x * k->stride_w - k->pad_w + kx;
+            const int64_t iy = y * k->window.stride_h - k->window.pad_h + ky,
+                          ix = x * k->window.stride_w - k->window.pad_w + kx;
             if (iy < 0 || ix < 0 || iy >= d->in[0].h || ix >= d->in[0].w) continue;
             add(&t, value(l->pattern, iy * d->in[0].w + ix, 0) * value(l->pattern, y * d->out.w + x, 1));
         }
@@ -180,14 +187,14 @@ void sums_of_conv(const sums_law *l, int ins, int outs, int kernel, int stride, 
     draw d = {.layer = {.op = HP_CONV,
                         .n_in = 1,
                         .groups = groups,
-                        .kh = kernel,
-                        .kw = kernel,
-                        .stride_h = stride,
-                        .stride_w = stride,
-                        .dil_h = 1,
-                        .dil_w = 1,
-                        .pad_h = kernel / 2,
-                        .pad_w = kernel / 2},
+                        .window.kh = kernel,
+                        .window.kw = kernel,
+                        .window.stride_h = stride,
+                        .window.stride_w = stride,
+                        .window.dil_h = 1,
+                        .window.dil_w = 1,
+                        .window.pad_h = kernel / 2,
+                        .window.pad_w = kernel / 2},
               .samples = 1,
               .in = {{.h = l->side, .w = l->side, .c = ins}},
               .out = {.c = outs},
@@ -212,12 +219,12 @@ void sums_of_transposed(const sums_law *l, int ins, int outs) {
     draw d = {.layer = {.op = HP_CONVT,
                         .n_in = 1,
                         .groups = 1,
-                        .kh = 2,
-                        .kw = 2,
-                        .stride_h = 2,
-                        .stride_w = 2,
-                        .dil_h = 1,
-                        .dil_w = 1},
+                        .window.kh = 2,
+                        .window.kw = 2,
+                        .window.stride_h = 2,
+                        .window.stride_w = 2,
+                        .window.dil_h = 1,
+                        .window.dil_w = 1},
               .samples = 1,
               .in = {{.h = l->side, .w = l->side, .c = ins}},
               .out = {.h = 2 * l->side, .w = 2 * l->side, .c = outs},

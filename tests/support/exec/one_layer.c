@@ -100,7 +100,7 @@ static void rig_params(rig *r, bool bias) {
     const hp_layer *l = &r->layer[1];
     const hp_tensor *x = &r->tensor[0], *y = &r->tensor[l->n_in];
     if (l->op == HP_CONV || l->op == HP_CONVT)
-        rig_param(r, HP_PARAM_CONV_W, y->c, (int64_t)(x->c / l->groups) * l->kh * l->kw);
+        rig_param(r, HP_PARAM_CONV_W, y->c, (int64_t)(x->c / l->groups) * l->window.kh * l->window.kw);
     if (l->op == HP_LINEAR) rig_param(r, HP_PARAM_LINEAR_W, y->c, (int64_t)x->h * x->w * x->c);
     if (bias && rig_matrix(l)) rig_param(r, HP_PARAM_BIAS, y->c, 1);
     if (l->op == HP_PRELU) rig_param(r, HP_PARAM_FACTOR, l->groups == 1 ? 1 : y->c, 1);

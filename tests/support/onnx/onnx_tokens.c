@@ -111,7 +111,7 @@ static void write_tied(writing *o, const hp_layer *l) {
 
 static void write_patches(writing *o, const hp_layer *l) {
     const hp_tensor t = o->g->tensor[l->out];
-    const int64_t k[2] = {l->kh, l->kw}, dim[4] = {t.c, 3, l->kh, l->kw};
+    const int64_t k[2] = {l->window.kh, l->window.kw}, dim[4] = {t.c, 3, l->window.kh, l->window.kw};
     const char *map = spell_fresh(o),
                *inputs = hp_arena_printf(o->w.arena, "image %s %s",
                                          spell_floats(o, 4, dim, spell_data_of(o, l, 0)), vector(o, l, 1));
@@ -254,17 +254,17 @@ static void write_fused(writing *o, const hp_layer *l) {
     split(o, spell_joined(o, l, x), spell_channels(o, l->out), part);
     for (int k = 0; k < 3 && !flat; k++) part[k] = cut_heads(o, part[k], l);
     const char *y = flat ? spell_value(o, l->out) : spell_fresh(o),
-               *mask = l->causal && !attribute ? seen(o, n) : "";
+               *mask = l->attention.causal && !attribute ? seen(o, n) : "";
     Onnx__NodeProto *node = onnx_write_node(
         &o->w, "Attention", hp_arena_printf(o->w.arena, "%s %s %s %s", part[0], part[1], part[2], mask), y);
     if (flat) onnx_write_int(&o->w, node, "q_num_heads", l->groups);
     if (flat) onnx_write_int(&o->w, node, "kv_num_heads", l->groups);
-    if (l->causal && attribute) onnx_write_int(&o->w, node, "is_causal", 1);
+    if (l->attention.causal && attribute) onnx_write_int(&o->w, node, "is_causal", 1);
     if (!flat) join_heads(o, y, l, false);
 }
 
 static void write_attention(writing *o, const hp_layer *l) {
-    if (l->kh > 0) {
+    if (l->window.kh > 0) {
         spell_windows(o, l);
         return;
     }
@@ -290,7 +290,7 @@ static void write_attention(writing *o, const hp_layer *l) {
                                     : spell_transpose(o, part[1], 4, (const int64_t[4]){0, 1, 3, 2});
     const char *y = spell_apply(o, "MatMul", part[0], keys);
     if (!o->s.scale_on_q) y = spell_apply(o, "Mul", spell_number(o, 1 / root), y);
-    if (l->causal) y = masked(o, y, n);
+    if (l->attention.causal) y = masked(o, y, n);
     const char *shares = spell_fresh(o);
     onnx_write_int(&o->w, spell_node(o, "Softmax", y, NULL, shares), "axis", -1);
     join_heads(o, spell_apply(o, "MatMul", shares, part[2]), l, tokens_first);
@@ -408,7 +408,8 @@ static void write_pool(writing *o, const hp_layer *l) {
 
 bool spell_is_map(const writing *o) {
     bool map = false;
-    for (int l = 0; l < o->g->n_layer; l++) map |= o->g->layer[l].op == HP_ATTENTION && o->g->layer[l].kh > 0;
+    for (int l = 0; l < o->g->n_layer; l++)
+        map |= o->g->layer[l].op == HP_ATTENTION && o->g->layer[l].window.kh > 0;
     return map;
 }
 

@@ -31,13 +31,14 @@ static const char *swapped(writing *o, const char *x) {
 
 /* (heads, L, L) from the table by relative position. */
 static const char *bias(writing *o, const hp_layer *l) {
-    const int64_t tokens = (int64_t)l->kh * l->kw, wide = 2 * l->kw - 1, places = (2 * l->kh - 1) * wide;
+    const int64_t tokens = (int64_t)l->window.kh * l->window.kw, wide = 2 * l->window.kw - 1,
+                  places = (2 * l->window.kh - 1) * wide;
     const float *table = spell_data_of(o, l, 0);
     float *f = HP_NEW(o->w.arena, float, l->groups *tokens *tokens);
     for (int64_t e = 0; e < l->groups * tokens * tokens; e++) {
-        const int64_t i = e / tokens % tokens, j = e % tokens, dy = i / l->kw - j / l->kw,
-                      dx = i % l->kw - j % l->kw;
-        f[e] = table[e / tokens / tokens * places + (dy + l->kh - 1) * wide + dx + l->kw - 1];
+        const int64_t i = e / tokens % tokens, j = e % tokens, dy = i / l->window.kw - j / l->window.kw,
+                      dx = i % l->window.kw - j % l->window.kw;
+        f[e] = table[e / tokens / tokens * places + (dy + l->window.kh - 1) * wide + dx + l->window.kw - 1];
     }
     return spell_floats(o, 4, (const int64_t[4]){1, l->groups, tokens, tokens}, f);
 }
@@ -50,13 +51,15 @@ static int region(int64_t at, int64_t size, int64_t shift) {
 /* (1, windows, 1, L, L): -100 between pixels of regions that were apart before the roll. */
 static const char *mask(writing *o, const hp_layer *l, int64_t rows, int64_t cols) {
     const hp_tensor t = o->g->tensor[l->out];
-    const int64_t tokens = (int64_t)l->kh * l->kw;
+    const int64_t tokens = (int64_t)l->window.kh * l->window.kw;
     float *f = HP_NEW(o->w.arena, float, rows *cols *tokens *tokens);
     for (int64_t e = 0; e < rows * cols * tokens * tokens; e++) {
         const int64_t window = e / tokens / tokens, i = e / tokens % tokens, j = e % tokens,
-                      y = window / cols * l->kh, x = window % cols * l->kw;
-        const bool same = region(y + i / l->kw, t.h, l->pad_h) == region(y + j / l->kw, t.h, l->pad_h) &&
-                          region(x + i % l->kw, t.w, l->pad_w) == region(x + j % l->kw, t.w, l->pad_w);
+                      y = window / cols * l->window.kh, x = window % cols * l->window.kw;
+        const bool same = region(y + i / l->window.kw, t.h, l->window.pad_h) ==
+                              region(y + j / l->window.kw, t.h, l->window.pad_h) &&
+                          region(x + i % l->window.kw, t.w, l->window.pad_w) ==
+                              region(x + j % l->window.kw, t.w, l->window.pad_w);
         f[e] = same ? 0 : -100;
     }
     return spell_floats(o, 5, (const int64_t[5]){1, rows * cols, 1, tokens, tokens}, f);
@@ -64,20 +67,21 @@ static const char *mask(writing *o, const hp_layer *l, int64_t rows, int64_t col
 
 void spell_windows(writing *o, const hp_layer *l) {
     const hp_tensor t = o->g->tensor[l->out];
-    const int64_t n = spell_samples(o), rows = t.h / l->kh, cols = t.w / l->kw,
-                  tokens = (int64_t)l->kh * l->kw,
+    const int64_t n = spell_samples(o), rows = t.h / l->window.kh, cols = t.w / l->window.kw,
+                  tokens = (int64_t)l->window.kh * l->window.kw,
                   in_c = spell_channels(o, o->g->layer[o->g->tensor[l->in[0]].producer].in[0]),
                   width = t.c / l->groups;
     const char *x = spell_value(o, o->g->layer[o->g->tensor[l->in[0]].producer].in[0]), *part[3];
-    x = rolled(o, rolled(o, x, 1, l->pad_h), 2, l->pad_w);
-    x = swapped(o, spell_reshape(o, x, 6, (const int64_t[6]){n, rows, l->kh, cols, l->kw, in_c}));
+    x = rolled(o, rolled(o, x, 1, l->window.pad_h), 2, l->window.pad_w);
+    x = swapped(o,
+                spell_reshape(o, x, 6, (const int64_t[6]){n, rows, l->window.kh, cols, l->window.kw, in_c}));
     x = spell_joined(o, l, spell_reshape(o, x, 3, (const int64_t[3]){n * rows * cols, tokens, in_c}));
     spell_gather_heads(o, x, l, n * rows * cols, tokens, part);
     part[0] = spell_apply(o, "Mul", part[0], spell_number(o, 1 / sqrt((double)width)));
     const char *y = spell_transpose(o, part[1], 4, (const int64_t[4]){0, 1, 3, 2});
     y = spell_apply(o, "MatMul", part[0], y);
     if (l->n_param > 0) y = spell_apply(o, "Add", y, bias(o, l));
-    if (l->pad_h || l->pad_w) {
+    if (l->window.pad_h || l->window.pad_w) {
         y = spell_reshape(o, y, 5, (const int64_t[5]){n, rows * cols, l->groups, tokens, tokens});
         y = spell_apply(o, "Add", y, mask(o, l, rows, cols));
         y = spell_reshape(o, y, 4, (const int64_t[4]){-1, l->groups, tokens, tokens});
@@ -86,9 +90,11 @@ void spell_windows(writing *o, const hp_layer *l) {
     onnx_write_int(&o->w, spell_node(o, "Softmax", y, NULL, shares), "axis", -1);
     y = spell_transpose(o, spell_apply(o, "MatMul", shares, part[2]), 4, (const int64_t[4]){0, 2, 1, 3});
     y = spell_reshape(o, y, 3, (const int64_t[3]){n * rows * cols, tokens, t.c});
-    y = swapped(o, spell_reshape(o, y, 6, (const int64_t[6]){n, rows, cols, l->kh, l->kw, t.c}));
+    y = swapped(o,
+                spell_reshape(o, y, 6, (const int64_t[6]){n, rows, cols, l->window.kh, l->window.kw, t.c}));
     y = spell_reshape(o, y, 4, (const int64_t[4]){n, t.h, t.w, t.c});
-    y = rolled(o, rolled(o, y, 1, l->pad_h ? t.h - l->pad_h : 0), 2, l->pad_w ? t.w - l->pad_w : 0);
+    y = rolled(o, rolled(o, y, 1, l->window.pad_h ? t.h - l->window.pad_h : 0), 2,
+               l->window.pad_w ? t.w - l->window.pad_w : 0);
     spell_node(o, "Identity", y, NULL, spell_value(o, l->out));
 }
 

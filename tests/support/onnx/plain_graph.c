@@ -21,13 +21,13 @@ static double plain_conv(const plain *p, const hp_layer *l, int64_t y, int64_t x
     const int64_t ins = in->c / l->groups, first = o / (out->c / l->groups) * ins;
     double sum = plain_weight(p, l, 1, o);
     for (int64_t i = 0; i < ins; i++)
-        for (int64_t ky = 0; ky < l->kh; ky++)
-            for (int64_t kx = 0; kx < l->kw; kx++) {
-                const int64_t iy = y * l->stride_h - l->pad_h + ky * l->dil_h,
-                              ix = x * l->stride_w - l->pad_w + kx * l->dil_w;
+        for (int64_t ky = 0; ky < l->window.kh; ky++)
+            for (int64_t kx = 0; kx < l->window.kw; kx++) {
+                const int64_t iy = y * l->window.stride_h - l->window.pad_h + ky * l->window.dil_h,
+                              ix = x * l->window.stride_w - l->window.pad_w + kx * l->window.dil_w;
                 if (plain_inside(in, iy, ix))
                     sum += plain_at(p, l->in[0], iy, ix, first + i) *
-                           plain_weight(p, l, 0, ((o * ins + i) * l->kh + ky) * l->kw + kx);
+                           plain_weight(p, l, 0, ((o * ins + i) * l->window.kh + ky) * l->window.kw + kx);
             }
     return sum;
 }
@@ -37,14 +37,15 @@ static double plain_convt(const plain *p, const hp_layer *l, int64_t y, int64_t 
     const int64_t ins = in->c / l->groups, outs = out->c / l->groups;
     double sum = plain_weight(p, l, 1, o);
     for (int64_t i = 0; i < ins; i++)
-        for (int64_t ky = 0; ky < l->kh; ky++)
-            for (int64_t kx = 0; kx < l->kw; kx++) {
-                const int64_t fy = y + l->pad_h - ky * l->dil_h, fx = x + l->pad_w - kx * l->dil_w,
-                              c = o / outs * ins + i;
-                if (fy % l->stride_h == 0 && fx % l->stride_w == 0 && fy >= 0 && fx >= 0 &&
-                    plain_inside(in, fy / l->stride_h, fx / l->stride_w))
-                    sum += plain_at(p, l->in[0], fy / l->stride_h, fx / l->stride_w, c) *
-                           plain_weight(p, l, 0, ((c * outs + o % outs) * l->kh + ky) * l->kw + kx);
+        for (int64_t ky = 0; ky < l->window.kh; ky++)
+            for (int64_t kx = 0; kx < l->window.kw; kx++) {
+                const int64_t fy = y + l->window.pad_h - ky * l->window.dil_h,
+                              fx = x + l->window.pad_w - kx * l->window.dil_w, c = o / outs * ins + i;
+                if (fy % l->window.stride_h == 0 && fx % l->window.stride_w == 0 && fy >= 0 && fx >= 0 &&
+                    plain_inside(in, fy / l->window.stride_h, fx / l->window.stride_w))
+                    sum += plain_at(p, l->in[0], fy / l->window.stride_h, fx / l->window.stride_w, c) *
+                           plain_weight(p, l, 0,
+                                        ((c * outs + o % outs) * l->window.kh + ky) * l->window.kw + kx);
             }
     return sum;
 }
@@ -62,18 +63,19 @@ static double plain_linear(const plain *p, const hp_layer *l, int64_t o) {
 
 static double plain_pool(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     const hp_tensor *in = &p->g->tensor[l->in[0]];
-    const int64_t y0 = y * l->stride_h - l->pad_h, x0 = x * l->stride_w - l->pad_w;
+    const int64_t y0 = y * l->window.stride_h - l->window.pad_h,
+                  x0 = x * l->window.stride_w - l->window.pad_w;
     double sum = 0, most = -INFINITY, n = 0, padded = 0;
-    for (int64_t ky = 0; ky < l->kh; ky++)
-        for (int64_t kx = 0; kx < l->kw; kx++) {
-            const int64_t iy = y0 + ky * l->dil_h, ix = x0 + kx * l->dil_w;
-            padded += iy < in->h + l->pad_h && ix < in->w + l->pad_w;
+    for (int64_t ky = 0; ky < l->window.kh; ky++)
+        for (int64_t kx = 0; kx < l->window.kw; kx++) {
+            const int64_t iy = y0 + ky * l->window.dil_h, ix = x0 + kx * l->window.dil_w;
+            padded += iy < in->h + l->window.pad_h && ix < in->w + l->window.pad_w;
             if (!plain_inside(in, iy, ix)) continue;
             sum += plain_at(p, l->in[0], iy, ix, c);
             most = fmax(most, plain_at(p, l->in[0], iy, ix, c));
             n++;
         }
-    return l->op == HP_MAXPOOL ? most : sum / (l->count_include_pad ? padded : n);
+    return l->op == HP_MAXPOOL ? most : sum / (l->window.count_include_pad ? padded : n);
 }
 
 static double plain_adaptpool(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
@@ -123,7 +125,7 @@ static double plain_second(const plain *p, const hp_layer *l, int64_t y, int64_t
 }
 
 static double plain_crop(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
-    return plain_at(p, l->in[0], y + l->pad_h, x + l->pad_w, c);
+    return plain_at(p, l->in[0], y + l->window.pad_h, x + l->window.pad_w, c);
 }
 
 static double plain_embedding(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
@@ -145,11 +147,11 @@ static double plain_layernorm(const plain *p, const hp_layer *l, int64_t y, int6
 
 static double plain_gather(const plain *p, const hp_layer *l, int64_t y, int64_t x, int64_t c) {
     const hp_tensor *in = &p->g->tensor[l->in[0]];
-    const int64_t iy = hp_gather_row(l->border, y - l->pad_h, (int64_t)in->h * l->kh),
-                  ix = hp_gather_row(l->border, x - l->pad_w, (int64_t)in->w * l->kw);
+    const int64_t iy = hp_gather_row(l->gather.border, y - l->window.pad_h, (int64_t)in->h * l->window.kh),
+                  ix = hp_gather_row(l->gather.border, x - l->window.pad_w, (int64_t)in->w * l->window.kw);
     const hp_gathering g = hp_gathering_of(l);
-    const int64_t i = (iy % l->kh * l->kw + ix % l->kw) * l->out_c + c;
-    return plain_at(p, l->in[0], iy / l->kh, ix / l->kw, hp_gather_channel(&g, i));
+    const int64_t i = (iy % l->window.kh * l->window.kw + ix % l->window.kw) * l->gather.out_c + c;
+    return plain_at(p, l->in[0], iy / l->window.kh, ix / l->window.kw, hp_gather_channel(&g, i));
 }
 
 static double plain_reduce(const plain *p, const hp_layer *l, int64_t y, int64_t x) {
@@ -200,8 +202,8 @@ static double plain_value(const plain *p, const hp_layer *l, int64_t y, int64_t 
     case HP_SOFTMAX:
         return plain_softmax(p, l, y, x, c);
     case HP_PAD:
-        return plain_inside(&p->g->tensor[l->in[0]], y - l->pad_h, x - l->pad_w)
-                   ? plain_at(p, l->in[0], y - l->pad_h, x - l->pad_w, c)
+        return plain_inside(&p->g->tensor[l->in[0]], y - l->window.pad_h, x - l->window.pad_w)
+                   ? plain_at(p, l->in[0], y - l->window.pad_h, x - l->window.pad_w, c)
                    : 0;
     case HP_CROP:
         return plain_crop(p, l, y, x, c);

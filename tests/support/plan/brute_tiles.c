@@ -45,18 +45,21 @@ static void taps_all(const tap_call *c, int o) {
 
 static void taps_window(const tap_call *c, int o) {
     const hp_layer *l = c->l;
-    const int first = o * by_axis(c, l->stride_h, l->stride_w) - by_axis(c, l->pad_h, l->pad_w);
-    for (int t = 0; t < by_axis(c, l->kh, l->kw); t++)
-        c->visit(c->state, first + t * by_axis(c, l->dil_h, l->dil_w), t);
+    const int first =
+        o * by_axis(c, l->window.stride_h, l->window.stride_w) - by_axis(c, l->window.pad_h, l->window.pad_w);
+    for (int t = 0; t < by_axis(c, l->window.kh, l->window.kw); t++)
+        c->visit(c->state, first + t * by_axis(c, l->window.dil_h, l->window.dil_w), t);
 }
 
 /* Input item i, times the window, is added to the outputs from i * stride - pad on. */
 static void taps_transposed(const tap_call *c, int o) {
     const hp_layer *l = c->l;
-    const int stride = by_axis(c, l->stride_h, l->stride_w), dil = by_axis(c, l->dil_h, l->dil_w);
+    const int stride = by_axis(c, l->window.stride_h, l->window.stride_w),
+              dil = by_axis(c, l->window.dil_h, l->window.dil_w);
     for (int i = 0; i < taps_in(c); i++)
-        for (int t = 0; t < by_axis(c, l->kh, l->kw); t++)
-            if (i * stride - by_axis(c, l->pad_h, l->pad_w) + t * dil == o) c->visit(c->state, i, t);
+        for (int t = 0; t < by_axis(c, l->window.kh, l->window.kw); t++)
+            if (i * stride - by_axis(c, l->window.pad_h, l->window.pad_w) + t * dil == o)
+                c->visit(c->state, i, t);
 }
 
 /* Reads floor(o * in / out) to ceil((o + 1) * in / out). */
@@ -67,25 +70,25 @@ static void taps_adaptive(const tap_call *c, int o) {
 }
 
 static void taps_pad(const tap_call *c, int o) {
-    c->visit(c->state, o - by_axis(c, c->l->pad_h, c->l->pad_w), 0);
+    c->visit(c->state, o - by_axis(c, c->l->window.pad_h, c->l->window.pad_w), 0);
 }
 
 /* Twice the distance of output item o from input item i (doubled so that half pixels are integers), and the
  * size of an input pixel in these units; ONNX Resize, coordinate_transformation_mode. */
 static int64_t resize_distance(const tap_call *c, int o, int i, int64_t *pixel) {
     const int64_t n = taps_in(c), m = taps_out(c),
-                  sixteenths = (int64_t)(16 * by_axis_real(c, c->l->scale_h, c->l->scale_w));
-    const bool alone =
-        m == 1 && (c->l->corners == HP_CORNERS_ALIGN || c->l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL);
-    *pixel = alone ? 2 : c->l->corners == HP_CORNERS_ALIGN ? 2 * (m - 1) : 2 * m;
+                  sixteenths = (int64_t)(16 * by_axis_real(c, c->l->resize.scale_h, c->l->resize.scale_w));
+    const bool alone = m == 1 && (c->l->resize.corners == HP_CORNERS_ALIGN ||
+                                  c->l->resize.corners == HP_CORNERS_PYTORCH_HALF_PIXEL);
+    *pixel = alone ? 2 : c->l->resize.corners == HP_CORNERS_ALIGN ? 2 * (m - 1) : 2 * m;
     if (alone) return -2 * (int64_t)i;
     if (sixteenths > 0) *pixel = 2 * sixteenths;
     if (sixteenths > 0)
-        return (c->l->corners == HP_CORNERS_ASYMMETRIC ? 32 * (int64_t)o
-                                                       : 16 * (2 * (int64_t)o + 1) - sixteenths) -
+        return (c->l->resize.corners == HP_CORNERS_ASYMMETRIC ? 32 * (int64_t)o
+                                                              : 16 * (2 * (int64_t)o + 1) - sixteenths) -
                2 * i * sixteenths;
-    if (c->l->corners == HP_CORNERS_ALIGN) return 2 * (o * (n - 1) - i * (m - 1));
-    if (c->l->corners == HP_CORNERS_ASYMMETRIC) return 2 * (o * n - i * m);
+    if (c->l->resize.corners == HP_CORNERS_ALIGN) return 2 * (o * (n - 1) - i * (m - 1));
+    if (c->l->resize.corners == HP_CORNERS_ASYMMETRIC) return 2 * (o * n - i * m);
     return (2 * o + 1) * n - m - 2 * i * m; /* half pixels: (o + 1/2) n / m - 1/2 */
 }
 
@@ -106,15 +109,15 @@ static void taps_cubic(const tap_call *c, int o) {
  * those less than a pixel away, or the one at the border. */
 static void taps_resize(const tap_call *c, int o) {
     int64_t pixel, least = INT64_MAX;
-    if (c->l->interpolation == HP_CUBIC) {
+    if (c->l->resize.interpolation == HP_CUBIC) {
         taps_cubic(c, o);
         return;
     }
     int best = 0;
-    const bool last = c->l->corners == HP_CORNERS_ASYMMETRIC;
+    const bool last = c->l->resize.corners == HP_CORNERS_ASYMMETRIC;
     for (int i = 0; i < taps_in(c); i++) {
         const int64_t d = resize_distance(c, o, i, &pixel), away = d < 0 ? -d : d;
-        if (c->l->interpolation == HP_BILINEAR) {
+        if (c->l->resize.interpolation == HP_BILINEAR) {
             const bool border = (i == 0 && d < 0) || (i == taps_in(c) - 1 && d > 0);
             if (away < pixel || border) c->visit(c->state, i, 0);
         } else if (last ? d >= 0 : away < least) {
@@ -122,7 +125,7 @@ static void taps_resize(const tap_call *c, int o) {
             least = away;
         }
     }
-    if (c->l->interpolation == HP_NEAREST) c->visit(c->state, best, 0);
+    if (c->l->resize.interpolation == HP_NEAREST) c->visit(c->state, best, 0);
 }
 
 /* A second input: per pixel, or one vector for all. */
@@ -154,17 +157,18 @@ static int window_number(int i, int window, int shift) {
 /* Along an axis: what any query in that row or column attends to. */
 static void taps_attended(const tap_call *c, int o) {
     const hp_layer *l = c->l;
-    const int window = by_axis(c, l->kh, l->kw), shift = by_axis(c, l->pad_h, l->pad_w);
+    const int window = by_axis(c, l->window.kh, l->window.kw),
+              shift = by_axis(c, l->window.pad_h, l->window.pad_w);
     for (int i = 0; i < taps_in(c); i++) {
         const bool near = !window || window_number(i, window, shift) == window_number(o, window, shift),
-                   before = !l->causal || c->axis != HP_AXIS_H || i <= o;
+                   before = !l->attention.causal || c->axis != HP_AXIS_H || i <= o;
         if (c->k == 0 ? i == o : near && before) c->visit(c->state, i, 0);
     }
 }
 
 /* The head, or the one that it shares. */
 static void taps_head(const tap_call *c, int o) {
-    const int head = taps_out(c) / c->l->groups, shared = c->k ? c->l->groups / c->l->kv_heads : 1;
+    const int head = taps_out(c) / c->l->groups, shared = c->k ? c->l->groups / c->l->attention.kv_heads : 1;
     for (int i = 0; i < head; i++) c->visit(c->state, o / head / shared * head + i, 0);
 }
 
@@ -175,7 +179,7 @@ static void taps_token(const tap_call *c, int o) {
 }
 
 static void taps_crop(const tap_call *c, int o) {
-    c->visit(c->state, o + by_axis(c, c->l->pad_h, c->l->pad_w), 0);
+    c->visit(c->state, o + by_axis(c, c->l->window.pad_h, c->l->window.pad_w), 0);
 }
 
 static void taps_pair(const tap_call *c, int o) {
@@ -203,8 +207,9 @@ static int bordered(int border, int at, int n) {
 }
 
 static void taps_place(const tap_call *c, int o) {
-    const int block = by_axis(c, c->l->kh, c->l->kw), pad = by_axis(c, c->l->pad_h, c->l->pad_w);
-    c->visit(c->state, bordered(c->l->border, o - pad, taps_in(c) * block) / block, 0);
+    const int block = by_axis(c, c->l->window.kh, c->l->window.kw),
+              pad = by_axis(c, c->l->window.pad_h, c->l->window.pad_w);
+    c->visit(c->state, bordered(c->l->gather.border, o - pad, taps_in(c) * block) / block, 0);
 }
 
 typedef void axis_fn(const tap_call *c, int o);
@@ -271,8 +276,9 @@ hull brute_hull(const hp_graph *g, int layer, int k, int axis, const hp_box *out
 /* The first item whose transposed window ends at or after output item o. */
 static int item_after(const hp_layer *l, int axis, int o) {
     const bool rows = axis == HP_AXIS_H;
-    const int reach = rows ? (l->kh - 1) * l->dil_h : (l->kw - 1) * l->dil_w,
-              pad = rows ? l->pad_h : l->pad_w, stride = rows ? l->stride_h : l->stride_w;
+    const int reach = rows ? (l->window.kh - 1) * l->window.dil_h : (l->window.kw - 1) * l->window.dil_w,
+              pad = rows ? l->window.pad_h : l->window.pad_w,
+              stride = rows ? l->window.stride_h : l->window.stride_w;
     int i = 0;
     while (i * stride - pad + reach < o) i++;
     return i;

@@ -12,30 +12,30 @@ static void odd_param(hp_graph *g, hp_layer *l, int o, int i) {
                     .kind = HP_PARAM_CONV_W,
                     .layer = g->n_layer,
                     .n_dim = 4,
-                    .dim = {o, i, l->kh, l->kw},
-                    .count = (int64_t)o * i * l->kh * l->kw,
-                    .fan_in = (int64_t)i * l->kh * l->kw};
+                    .dim = {o, i, l->window.kh, l->window.kw},
+                    .count = (int64_t)o * i * l->window.kh * l->window.kw,
+                    .fan_in = (int64_t)i * l->window.kh * l->window.kw};
 }
 
 static hp_layer odd_window(dice *d, int x) {
     static const int ops[] = {HP_CONV, HP_CONV, HP_CONVT, HP_MAXPOOL, HP_AVGPOOL, HP_PAD, HP_ACT};
     hp_layer l = {.name = "odd", .op = ops[roll(d, 0, 6)], .n_in = 1, .in = {x}, .groups = 1};
     const bool pool = l.op == HP_MAXPOOL || l.op == HP_AVGPOOL;
-    l.kh = roll(d, 1, 4);
-    l.kw = roll(d, 1, 3);
-    l.stride_h = roll(d, 1, 3);
-    l.stride_w = roll(d, 1, 2);
-    l.pad_h = roll(d, 0, pool ? l.kh / 2 : l.kh);
-    l.pad_w = roll(d, 0, l.kw / 2);
-    l.dil_h = l.op == HP_CONV ? roll(d, 1, 2) : 1;
-    l.dil_w = l.op == HP_CONV ? roll(d, 1, 2) : 1;
+    l.window.kh = roll(d, 1, 4);
+    l.window.kw = roll(d, 1, 3);
+    l.window.stride_h = roll(d, 1, 3);
+    l.window.stride_w = roll(d, 1, 2);
+    l.window.pad_h = roll(d, 0, pool ? l.window.kh / 2 : l.window.kh);
+    l.window.pad_w = roll(d, 0, l.window.kw / 2);
+    l.window.dil_h = l.op == HP_CONV ? roll(d, 1, 2) : 1;
+    l.window.dil_w = l.op == HP_CONV ? roll(d, 1, 2) : 1;
     if (l.op == HP_CONV && coin(d)) { /* keeps the size, so that a sum is possible */
-        l.kh = l.kw = 2 * roll(d, 0, 1) + 1;
-        l.stride_h = l.stride_w = 1;
-        l.pad_h = l.dil_h * (l.kh - 1) / 2;
-        l.pad_w = l.dil_w * (l.kw - 1) / 2;
+        l.window.kh = l.window.kw = 2 * roll(d, 0, 1) + 1;
+        l.window.stride_h = l.window.stride_w = 1;
+        l.window.pad_h = l.window.dil_h * (l.window.kh - 1) / 2;
+        l.window.pad_w = l.window.dil_w * (l.window.kw - 1) / 2;
     }
-    l.ceil_mode = pool && coin(d);
+    l.window.ceil_mode = pool && coin(d);
     l.act = l.op == HP_ACT ? HP_ACT_RELU : HP_ACT_NONE;
     return l;
 }
@@ -59,8 +59,8 @@ static bool odd_append(hp_graph *g, dice *d, int unit) {
                          : l.op == HP_CONVT ? roll(d, 1, 4)
                                             : x->c;
     if (l.op == HP_PAD) {
-        l.out_h = x->h + l.pad_h + roll(d, 0, 3);
-        l.out_w = x->w + l.pad_w + roll(d, 0, 3);
+        l.out_h = x->h + l.window.pad_h + roll(d, 0, 3);
+        l.out_w = x->w + l.window.pad_w + roll(d, 0, 3);
     }
     l.unit = unit;
     if (hp_layer_shape(g, &l, channels, &y, NULL) != HP_OK || y.h > 30 || y.w > 30 || channels > 12)
@@ -109,12 +109,12 @@ hp_graph *odd_net(hp_arena *arena, uint64_t seed) {
                      .n_in = 1,
                      .in = {g->n_tensor - 1},
                      .groups = 1,
-                     .kh = 1,
-                     .kw = 1,
-                     .stride_h = 1,
-                     .stride_w = 1,
-                     .dil_h = 1,
-                     .dil_w = 1,
+                     .window.kh = 1,
+                     .window.kw = 1,
+                     .window.stride_h = 1,
+                     .window.stride_w = 1,
+                     .window.dil_h = 1,
+                     .window.dil_w = 1,
                      .unit = g->layer[g->n_layer - 1].unit};
     const hp_tensor x = g->tensor[g->n_tensor - 1];
     g->classes = 3;

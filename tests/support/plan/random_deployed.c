@@ -53,14 +53,14 @@ static int block_transposed(hp_builder *b, dice *d, int x) {
         return x;
     const int stride = roll(d, 1, 3), dilation = roll(d, 1, 3), pad = roll(d, 0, (k - 1) * dilation / 2);
     const hp_layer like = {.op = HP_CONVT,
-                           .kh = k,
-                           .kw = k,
-                           .stride_h = stride,
-                           .stride_w = stride,
-                           .pad_h = pad,
-                           .pad_w = pad,
-                           .dil_h = dilation,
-                           .dil_w = dilation,
+                           .window.kh = k,
+                           .window.kw = k,
+                           .window.stride_h = stride,
+                           .window.stride_w = stride,
+                           .window.pad_h = pad,
+                           .window.pad_w = pad,
+                           .window.dil_h = dilation,
+                           .window.dil_w = dilation,
                            .groups = groups,
                            .n_param = roll(d, 1, 2)};
     return append_conv_as(b, x, "up", groups * roll(d, 1, 3), &like);
@@ -217,9 +217,9 @@ hp_strategy random_infer_strategy(dice *d, const hp_graph *g, int max_ranks, int
         draw_tiles(d, axes, &s);
         draw_proportions(d, axes, &s);
         s.bn = HP_BN_SYNC;
-        if (coin(d)) s.strips = roll(d, 2, 9);
-        if (s.strips > 1 && coin(d)) s.deep = roll(d, 1, g->n_unit);
-        *batch = hp_strategy_divisor(&s) * (s.strips > 1 ? 1 : roll(d, 1, 2));
+        if (coin(d)) s.strips.n = roll(d, 2, 9);
+        if (s.strips.n > 1 && coin(d)) s.strips.deep = roll(d, 1, g->n_unit);
+        *batch = hp_strategy_divisor(&s) * (s.strips.n > 1 ? 1 : roll(d, 1, 2));
         if (hp_strategy_ranks(&s) <= max_ranks && hp_strategy_legal(&s, g, *batch, 0, NULL)) return s;
     }
 }

@@ -94,8 +94,8 @@ int random_resize(hp_builder *b, dice *d, int x) {
     x = hp_build_resize(b, x, "resize", to_h, to_w, (hp_interpolation)roll(d, 0, HP_INTERPOLATIONS - 1),
                         (hp_corners)roll(d, 0, HP_CORNERS - 1));
     hp_layer *l = &b->g->layer[b->g->n_layer - 1];
-    l->cubic = l->interpolation == HP_CUBIC ? -0.75 : 0;
-    l->inside = l->interpolation == HP_CUBIC && coin(d);
+    l->resize.cubic = l->resize.interpolation == HP_CUBIC ? -0.75 : 0;
+    l->resize.inside = l->resize.interpolation == HP_CUBIC && coin(d);
     return x;
 }
 
@@ -189,19 +189,19 @@ void draw_schedule(dice *d, int axes, hp_strategy *s) {
 
 void draw_tiles(dice *d, int axes, hp_strategy *s) {
     static const int8_t grids[][2] = {{1, 1}, {2, 1}, {1, 2}, {3, 1}, {1, 3}, {2, 2}, {5, 1}, {2, 3}, {3, 3}};
-    if (draw_one_in(d, axes, DRAW_TILES, 2)) s->n_sp = roll(d, 1, s->stages);
-    for (int i = 0; i < s->n_sp; i++) {
+    if (draw_one_in(d, axes, DRAW_TILES, 2)) s->sp.n = roll(d, 1, s->stages);
+    for (int i = 0; i < s->sp.n; i++) {
         const int8_t *grid = grids[roll(d, 0, 8)];
         const bool again = i > 0 && coin(d);
-        s->sp_rows[i] = again ? s->sp_rows[i - 1] : grid[0];
-        s->sp_cols[i] = again ? s->sp_cols[i - 1] : grid[1];
+        s->sp.rows[i] = again ? s->sp.rows[i - 1] : grid[0];
+        s->sp.cols[i] = again ? s->sp.cols[i - 1] : grid[1];
     }
     if (draw_one_in(d, axes, DRAW_LDP, 4)) s->ldp = roll(d, 2, 3);
-    if (s->n_sp && draw_one_in(d, axes, DRAW_SHARED, 3)) s->tail = HP_TAIL_SHARED;
-    if (s->n_sp && draw_one_in(d, axes, DRAW_HALO, 2)) s->halo = roll(d, 2, 4);
+    if (s->sp.n && draw_one_in(d, axes, DRAW_SHARED, 3)) s->sp.tail = HP_TAIL_SHARED;
+    if (s->sp.n && draw_one_in(d, axes, DRAW_HALO, 2)) s->sp.halo = roll(d, 2, 4);
     if (draw_one_in(d, axes, DRAW_CP, 4)) s->cp = roll(d, 2, 3);
     if (draw_one_in(d, axes, DRAW_BRANCHES, 5)) s->bp = roll(d, 2, 3);
-    if (s->n_sp && draw_one_in(d, axes, DRAW_OVERLAP, 3)) s->overlap = HP_OVERLAP_INTERIOR;
+    if (s->sp.n && draw_one_in(d, axes, DRAW_OVERLAP, 3)) s->sp.overlap = HP_OVERLAP_INTERIOR;
     if (axes & DRAW_BN) s->bn = roll(d, 0, 2);
 }
 
@@ -209,8 +209,8 @@ void draw_tiles(dice *d, int axes, hp_strategy *s) {
 static void draw_tokens(dice *d, int axes, hp_strategy *s) {
     if (draw_one_in(d, axes, DRAW_TOKENS, 3)) s->tp = roll(d, 2, 4);
     if (!draw_one_in(d, axes, DRAW_TOKENS, 3)) return;
-    s->seq = roll(d, 2, 4);
-    s->seq_by = roll(d, HP_SEQ_RING, HP_SEQ_A2A);
+    s->seq.ranks = roll(d, 2, 4);
+    s->seq.by = roll(d, HP_SEQ_RING, HP_SEQ_A2A);
 }
 
 static hp_proportions draw_weights(dice *d, int n) {
@@ -220,31 +220,31 @@ static hp_proportions draw_weights(dice *d, int n) {
 }
 
 void draw_proportions(dice *d, int axes, hp_strategy *s) {
-    for (int axis = HP_AXIS_H; s->n_sp && axis <= HP_AXIS_W; axis++)
+    for (int axis = HP_AXIS_H; s->sp.n && axis <= HP_AXIS_W; axis++)
         if (draw_one_in(d, axes, DRAW_PROPORTIONS, 2))
             s->by[axis] =
-                draw_weights(d, (axis == HP_AXIS_H ? s->sp_rows : s->sp_cols)[roll(d, 1, s->n_sp) - 1]);
+                draw_weights(d, (axis == HP_AXIS_H ? s->sp.rows : s->sp.cols)[roll(d, 1, s->sp.n) - 1]);
     if (s->dp == 1 || s->clients > 1 || !draw_one_in(d, axes, DRAW_SHARES, 3)) return;
     s->by[HP_AXIS_N] = draw_weights(d, s->dp);
     if (s->by[HP_AXIS_N].n && !(axes & DRAW_BN)) s->bn = HP_BN_ALL;
 }
 
 void draw_cut(dice *d, const hp_graph *g, hp_strategy *s) {
-    s->n_cut = s->stages * s->chunks;
+    s->cut.n = s->stages * s->chunks;
     int left = g->n_unit;
-    for (int i = 0; i < s->n_cut && left > 0; i++) {
-        const int most = left - (s->n_cut - 1 - i);
-        s->cut[i] = i == s->n_cut - 1 ? left : most > 0 ? roll(d, 1, most) : 0;
-        left -= s->cut[i];
+    for (int i = 0; i < s->cut.n && left > 0; i++) {
+        const int most = left - (s->cut.n - 1 - i);
+        s->cut.units[i] = i == s->cut.n - 1 ? left : most > 0 ? roll(d, 1, most) : 0;
+        left -= s->cut.units[i];
     }
 }
 
 static hp_strategy draw_zero(dice *d, const hp_graph *g, int groups, int axes, hp_strategy s) {
     hp_strategy z = s;
     if (!draw_one_in(d, axes, DRAW_ZERO, 2)) return s;
-    z.zero = roll(d, 1, 3);
-    if (z.zero == 3) z.prefetch = roll(d, 0, 2);
-    if (z.zero == 3) z.keep = coin(d);
+    z.zero.stage = roll(d, 1, 3);
+    if (z.zero.stage == 3) z.zero.prefetch = roll(d, 0, 2);
+    if (z.zero.stage == 3) z.zero.keep = coin(d);
     return hp_strategy_legal(&z, g, hp_strategy_batch(&s, groups), 0, NULL) ? z : s;
 }
 
@@ -303,10 +303,10 @@ void draw_compress(dice *d, hp_strategy *s) {
         const hp_codec c = draw_codec(d);
         const bool does = kinds[i] == HP_TRAFFIC_ALLREDUCE ? hp_codec_info_of(c)->sum != HP_CODEC_NOT
                                                            : hp_codec_info_of(c)->messages;
-        const bool whole = kinds[i] != HP_TRAFFIC_ALLREDUCE || !s->zero;
+        const bool whole = kinds[i] != HP_TRAFFIC_ALLREDUCE || !s->zero.stage;
         s->compress[kinds[i]] = does && whole && coin(d) ? c : 0;
     }
-    if (s->zero) s->compress[HP_TRAFFIC_ALLREDUCE] = 0;
+    if (s->zero.stage) s->compress[HP_TRAFFIC_ALLREDUCE] = 0;
 }
 
 hp_graph *random_optimizer(dice *d, hp_arena *arena, const hp_graph *g) {

@@ -148,18 +148,22 @@ static int divisor(dice *d, int n) {
 
 static int gathered(hp_builder *b, dice *d, int x) {
     const int c = b->g->tensor[x].c, h = b->g->tensor[x].h, w = b->g->tensor[x].w;
-    const hp_layer repeated = {.first = roll(d, 0, c - 1), .out_c = roll(d, 1, 5)};
+    const hp_layer repeated = {.gather.first = roll(d, 0, c - 1), .gather.out_c = roll(d, 1, 5)};
     switch (roll(d, 0, 3)) {
     case 0: { /* channel shuffle (Zhang et al. 2018) */
         const int groups = divisor(d, c);
-        return hp_build_gather(b, x, "shuffle",
-                               &(hp_layer){.groups = groups, .step = c / groups, .step_outer = 1});
+        return hp_build_gather(
+            b, x, "shuffle",
+            &(hp_layer){.groups = groups, .gather.step = c / groups, .gather.step_outer = 1});
     }
     case 1: { /* pixel shuffle (Shi et al. 2016), in either of ONNX's modes, then smaller again */
         const int deep = roll(d, 1, 3), r = h * w < 60 ? 2 : 1;
         const bool crd = coin(d);
-        const hp_layer like = {
-            .kh = r, .kw = r, .groups = crd ? deep : deep * r * r, .step = crd ? r * r : 1, .step_outer = 1};
+        const hp_layer like = {.window.kh = r,
+                               .window.kw = r,
+                               .groups = crd ? deep : deep * r * r,
+                               .gather.step = crd ? r * r : 1,
+                               .gather.step_outer = 1};
         x = hp_build_conv(b, x, "many", deep * r * r, (hp_window){.k = 1, .bias = true});
         return hp_build_gather(b, x, "pixels", &like);
     }
@@ -167,10 +171,10 @@ static int gathered(hp_builder *b, dice *d, int x) {
         const int border = roll(d, HP_BORDER_EDGE, HP_BORDERS - 1), most = h > 2 && w > 2 ? 2 : 0,
                   top = roll(d, 0, most), left = roll(d, 0, most);
         return hp_build_gather(b, x, "edges",
-                               &(hp_layer){.border = border,
-                                           .step = 1,
-                                           .pad_h = top,
-                                           .pad_w = left,
+                               &(hp_layer){.gather.border = border,
+                                           .gather.step = 1,
+                                           .window.pad_h = top,
+                                           .window.pad_w = left,
                                            .out_h = h + top + roll(d, 0, most),
                                            .out_w = w + left + roll(d, 0, most)});
     }

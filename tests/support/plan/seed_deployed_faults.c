@@ -64,7 +64,7 @@ static bool has_pack(const victim *v, const hp_task *t) {
 /* Is every row of every tensor read? Strides and resizing may skip some. */
 static bool reads_all(const hp_graph *g) {
     for (int l = 0; l < g->n_layer; l++)
-        if (g->layer[l].op == HP_RESIZE || (g->layer[l].op != HP_CONVT && g->layer[l].stride_h > 1))
+        if (g->layer[l].op == HP_RESIZE || (g->layer[l].op != HP_CONVT && g->layer[l].window.stride_h > 1))
             return false;
     return true;
 }

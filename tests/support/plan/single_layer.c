@@ -26,16 +26,16 @@ static int draw_divisor(throws *d, int n) {
 
 /* Windows of all shapes: rectangles, gaps between them, padding wider than they are. */
 static void draw_window(throws *d, hp_layer *l, bool dilates, bool pool) {
-    l->kh = draw(d, 1, 5);
-    l->kw = draw(d, 1, 5);
-    l->stride_h = draw(d, 1, 6);
-    l->stride_w = draw(d, 1, 3);
-    l->pad_h = draw(d, 0, pool ? l->kh / 2 : l->kh + 1);
-    l->pad_w = draw(d, 0, l->kw / 2);
-    l->dil_h = dilates ? draw(d, 1, 3) : 1;
-    l->dil_w = dilates ? draw(d, 1, 2) : 1;
-    l->ceil_mode = pool && draw(d, 0, 1);
-    l->count_include_pad = pool && draw(d, 0, 1);
+    l->window.kh = draw(d, 1, 5);
+    l->window.kw = draw(d, 1, 5);
+    l->window.stride_h = draw(d, 1, 6);
+    l->window.stride_w = draw(d, 1, 3);
+    l->window.pad_h = draw(d, 0, pool ? l->window.kh / 2 : l->window.kh + 1);
+    l->window.pad_w = draw(d, 0, l->window.kw / 2);
+    l->window.dil_h = dilates ? draw(d, 1, 3) : 1;
+    l->window.dil_w = dilates ? draw(d, 1, 2) : 1;
+    l->window.ceil_mode = pool && draw(d, 0, 1);
+    l->window.count_include_pad = pool && draw(d, 0, 1);
 }
 
 /* Sometimes another number of windows than equal padding gives: less, or more padding after the map. */
@@ -76,10 +76,10 @@ static void draw_avgpool(throws *d, single *s) {
 static void draw_target(throws *d, single *s) { /* adaptpool; pad puts the image somewhere in it */
     hp_layer *l = &s->layer[1];
     const bool pad = l->op == HP_PAD;
-    if (pad) l->pad_h = draw(d, 0, 6);
-    if (pad) l->pad_w = draw(d, 0, 3);
-    l->out_h = pad ? s->tensor[0].h + l->pad_h + draw(d, 0, 6) : draw(d, 1, 9);
-    l->out_w = pad ? s->tensor[0].w + l->pad_w + draw(d, 0, 3) : draw(d, 1, 9);
+    if (pad) l->window.pad_h = draw(d, 0, 6);
+    if (pad) l->window.pad_w = draw(d, 0, 3);
+    l->out_h = pad ? s->tensor[0].h + l->window.pad_h + draw(d, 0, 6) : draw(d, 1, 9);
+    l->out_w = pad ? s->tensor[0].w + l->window.pad_w + draw(d, 0, 3) : draw(d, 1, 9);
 }
 
 /* A scale in sixteenths, and the size to which it brings n pixels. */
@@ -94,13 +94,13 @@ static void draw_resize(throws *d, single *s) {
     const bool times = draw(d, 0, 2) == 0;
     l->out_h = times ? s->tensor[0].h * draw(d, 1, 4) : draw(d, 1, 40);
     l->out_w = times ? s->tensor[0].w * draw(d, 1, 3) : draw(d, 1, 30);
-    l->interpolation = draw(d, 0, HP_INTERPOLATIONS - 1);
-    l->corners = draw(d, 0, HP_CORNERS - 1);
-    l->cubic = draw(d, 0, 1) ? -0.75 : -0.5;
-    l->inside = draw(d, 0, 1);
-    if (draw(d, 0, 3) || l->corners == HP_CORNERS_ALIGN) return;
-    l->scale_h = draw_scale(d, s->tensor[0].h, &l->out_h); /* not the ratio of the sizes */
-    l->scale_w = draw_scale(d, s->tensor[0].w, &l->out_w);
+    l->resize.interpolation = draw(d, 0, HP_INTERPOLATIONS - 1);
+    l->resize.corners = draw(d, 0, HP_CORNERS - 1);
+    l->resize.cubic = draw(d, 0, 1) ? -0.75 : -0.5;
+    l->resize.inside = draw(d, 0, 1);
+    if (draw(d, 0, 3) || l->resize.corners == HP_CORNERS_ALIGN) return;
+    l->resize.scale_h = draw_scale(d, s->tensor[0].h, &l->out_h); /* not the ratio of the sizes */
+    l->resize.scale_w = draw_scale(d, s->tensor[0].w, &l->out_w);
 }
 
 /* Two maps, or a map and a vector. */
@@ -127,16 +127,16 @@ static void draw_attention(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     const int head = draw(d, 1, 4), kind = draw(d, 0, 2);
     l->n_in = 3;
-    l->kv_heads = draw(d, 1, 3);
-    l->groups = l->kv_heads * draw(d, 1, 3);
-    l->causal = kind == 1;
-    l->kh = kind == 2 ? draw(d, 1, 9) : 0;
-    l->kw = kind == 2 ? draw(d, 1, 9) : 0;
-    l->pad_h = kind == 2 ? draw(d, 0, l->kh - 1) : 0;
-    l->pad_w = kind == 2 ? draw(d, 0, l->kw - 1) : 0;
+    l->attention.kv_heads = draw(d, 1, 3);
+    l->groups = l->attention.kv_heads * draw(d, 1, 3);
+    l->attention.causal = kind == 1;
+    l->window.kh = kind == 2 ? draw(d, 1, 9) : 0;
+    l->window.kw = kind == 2 ? draw(d, 1, 9) : 0;
+    l->window.pad_h = kind == 2 ? draw(d, 0, l->window.kh - 1) : 0;
+    l->window.pad_w = kind == 2 ? draw(d, 0, l->window.kw - 1) : 0;
     s->tensor[1] = s->tensor[2] = s->tensor[0];
     s->tensor[0].c = head * l->groups;
-    s->tensor[1].c = s->tensor[2].c = head * l->kv_heads;
+    s->tensor[1].c = s->tensor[2].c = head * l->attention.kv_heads;
 }
 
 static void draw_embedding(throws *d, single *s) {
@@ -146,10 +146,10 @@ static void draw_embedding(throws *d, single *s) {
 
 static void draw_crop(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
-    l->pad_h = draw(d, 0, s->tensor[0].h - 1);
-    l->pad_w = draw(d, 0, s->tensor[0].w - 1);
-    l->out_h = draw(d, 1, s->tensor[0].h - l->pad_h);
-    l->out_w = draw(d, 1, s->tensor[0].w - l->pad_w);
+    l->window.pad_h = draw(d, 0, s->tensor[0].h - 1);
+    l->window.pad_w = draw(d, 0, s->tensor[0].w - 1);
+    l->out_h = draw(d, 1, s->tensor[0].h - l->window.pad_h);
+    l->out_w = draw(d, 1, s->tensor[0].w - l->window.pad_w);
 }
 
 static void draw_prelu(throws *d, single *s) {
@@ -167,26 +167,27 @@ static void draw_sum(throws *d, single *s) {
 static void draw_gather(throws *d, single *s) {
     hp_layer *l = &s->layer[1];
     const int h = s->tensor[0].h, w = s->tensor[0].w;
-    l->kh = draw(d, 1, 3);
-    l->kw = draw(d, 1, 2);
-    l->border = draw(d, 0, HP_BORDERS - 1);
-    const int most_h = l->border == HP_BORDER_NONE      ? 0
-                       : l->border == HP_BORDER_REFLECT ? h * l->kh - 1
-                                                        : h,
-              most_w = l->border == HP_BORDER_NONE      ? 0
-                       : l->border == HP_BORDER_REFLECT ? w * l->kw - 1
-                                                        : w;
-    l->pad_h = draw(d, 0, most_h);
-    l->pad_w = draw(d, 0, most_w);
-    l->out_h = h * l->kh + l->pad_h + draw(d, 0, most_h);
-    l->out_w = w * l->kw + l->pad_w + draw(d, 0, most_w);
-    l->out_c = draw(d, 1, 6);
-    l->groups = draw_divisor(d, l->kh * l->kw * l->out_c);
-    l->first = draw(d, 0, 4);
-    l->step = draw(d, 0, 3);
-    l->step_outer = draw(d, 0, 4);
-    s->tensor[0].c = l->first + (l->groups - 1) * l->step +
-                     (l->kh * l->kw * l->out_c / l->groups - 1) * l->step_outer + draw(d, 1, 3);
+    l->window.kh = draw(d, 1, 3);
+    l->window.kw = draw(d, 1, 2);
+    l->gather.border = draw(d, 0, HP_BORDERS - 1);
+    const int most_h = l->gather.border == HP_BORDER_NONE      ? 0
+                       : l->gather.border == HP_BORDER_REFLECT ? h * l->window.kh - 1
+                                                               : h,
+              most_w = l->gather.border == HP_BORDER_NONE      ? 0
+                       : l->gather.border == HP_BORDER_REFLECT ? w * l->window.kw - 1
+                                                               : w;
+    l->window.pad_h = draw(d, 0, most_h);
+    l->window.pad_w = draw(d, 0, most_w);
+    l->out_h = h * l->window.kh + l->window.pad_h + draw(d, 0, most_h);
+    l->out_w = w * l->window.kw + l->window.pad_w + draw(d, 0, most_w);
+    l->gather.out_c = draw(d, 1, 6);
+    l->groups = draw_divisor(d, l->window.kh * l->window.kw * l->gather.out_c);
+    l->gather.first = draw(d, 0, 4);
+    l->gather.step = draw(d, 0, 3);
+    l->gather.step_outer = draw(d, 0, 4);
+    s->tensor[0].c = l->gather.first + (l->groups - 1) * l->gather.step +
+                     (l->window.kh * l->window.kw * l->gather.out_c / l->groups - 1) * l->gather.step_outer +
+                     draw(d, 1, 3);
 }
 
 static void draw_groupnorm(throws *d, single *s) {
@@ -305,7 +306,7 @@ const char *said(const single *s, uint64_t seed) {
     const hp_layer *l = &s->layer[1];
     snprintf(text, sizeof text, "seed %llu: %s %dx%dx%d, k %dx%d s %dx%d p %dx%d d %dx%d g %d",
              (unsigned long long)seed, hp_layer_infos[l->op].name, s->tensor[0].h, s->tensor[0].w,
-             s->tensor[0].c, l->kh, l->kw, l->stride_h, l->stride_w, l->pad_h, l->pad_w, l->dil_h, l->dil_w,
-             l->groups);
+             s->tensor[0].c, l->window.kh, l->window.kw, l->window.stride_h, l->window.stride_w,
+             l->window.pad_h, l->window.pad_w, l->window.dil_h, l->window.dil_w, l->groups);
     return text;
 }

@@ -4,18 +4,19 @@
 hp_strategy wild_strategy(dice *d) {
     static const int32_t sizes[] = {1, 1, 1, 2, 3, 4, 7, 64, 65536};
     hp_strategy s = hp_strategy_default();
-    int32_t *degree[] = {&s.dp, &s.stages, &s.chunks, &s.cp, &s.ldp, &s.micro, &s.gems, &s.halo, &s.clients};
+    int32_t *degree[] = {&s.dp,    &s.stages, &s.chunks,  &s.cp,     &s.ldp,
+                         &s.micro, &s.gems,   &s.sp.halo, &s.clients};
     for (size_t i = 0; i < sizeof degree / sizeof degree[0]; i++) *degree[i] = sizes[roll(d, 0, 8)];
     s.sched = roll(d, 0, 5);
     s.recompute = roll(d, 0, 3);
-    s.tail = roll(d, 0, 1);
+    s.sp.tail = roll(d, 0, 1);
     s.bn = roll(d, 0, 2);
-    s.n_sp = coin(d) ? 0 : roll(d, 1, HP_MAX_SPATIAL);
-    for (int i = 0; i < s.n_sp; i++) {
-        s.sp_rows[i] = sizes[roll(d, 0, 8)];
-        s.sp_cols[i] = sizes[roll(d, 0, 8)];
+    s.sp.n = coin(d) ? 0 : roll(d, 1, HP_MAX_SPATIAL);
+    for (int i = 0; i < s.sp.n; i++) {
+        s.sp.rows[i] = sizes[roll(d, 0, 8)];
+        s.sp.cols[i] = sizes[roll(d, 0, 8)];
     }
-    s.n_cut = coin(d) ? 0 : roll(d, 1, 6);
-    for (int i = 0; i < s.n_cut; i++) s.cut[i] = sizes[roll(d, 0, 8)];
+    s.cut.n = coin(d) ? 0 : roll(d, 1, 6);
+    for (int i = 0; i < s.cut.n; i++) s.cut.units[i] = sizes[roll(d, 0, 8)];
     return s;
 }

@@ -71,17 +71,19 @@ static hp_dnn_conv conv_of(const hp_graph *g, int layer) {
                          .oh = y->h,
                          .ow = y->w,
                          .oc = y->c,
-                         .kh = l->kh,
-                         .kw = l->kw,
-                         .stride_h = l->stride_h,
-                         .stride_w = l->stride_w,
-                         .dil_h = l->dil_h,
-                         .dil_w = l->dil_w,
+                         .kh = l->window.kh,
+                         .kw = l->window.kw,
+                         .stride_h = l->window.stride_h,
+                         .stride_w = l->window.stride_w,
+                         .dil_h = l->window.dil_h,
+                         .dil_w = l->window.dil_w,
                          .groups = l->groups,
-                         .pad.top = l->pad_h,
-                         .pad.left = l->pad_w,
-                         .pad.bottom = padding_after(x->h, y->h, l->kh, l->stride_h, l->dil_h, l->pad_h),
-                         .pad.right = padding_after(x->w, y->w, l->kw, l->stride_w, l->dil_w, l->pad_w)};
+                         .pad.top = l->window.pad_h,
+                         .pad.left = l->window.pad_w,
+                         .pad.bottom = padding_after(x->h, y->h, l->window.kh, l->window.stride_h,
+                                                     l->window.dil_h, l->window.pad_h),
+                         .pad.right = padding_after(x->w, y->w, l->window.kw, l->window.stride_w,
+                                                    l->window.dil_w, l->window.pad_w)};
 }
 
 typedef struct planned {

@@ -39,10 +39,10 @@ static int64_t channel_of(const hp_layer *l, const hp_param *w, int64_t e) {
 /* gamma / sqrt(var + eps) of the layer's norm in channel o, and the shift; without a norm: 1 and the bias. */
 static void terms(const source_weights *s, const hp_layer *l, int64_t o, long double *factor,
                   long double *bias) {
-    const int32_t *n = l->op == HP_BN ? l->param : l->norm;
+    const int32_t *n = l->op == HP_BN ? l->param : l->deployed.norm;
     *factor = 1;
     *bias = l->op != HP_BN && l->n_param > 1 ? (long double)s->value[l->param[1]][o] : 0;
-    if (l->op != HP_BN && !l->n_norm) return;
+    if (l->op != HP_BN && !l->deployed.n_norm) return;
     *factor = (long double)s->value[n[0]][o] / sqrtl((long double)s->value[n[3]][o] + (long double)l->eps);
     *bias = (long double)s->value[n[1]][o] + (*bias - (long double)s->value[n[2]][o]) * *factor;
 }
@@ -53,7 +53,7 @@ static void layer_is_folded(const source_weights *s, hp_constants *c, int layer)
     const int channels = s->g->tensor[l->out].c;
     const hp_filter f = filter(c, layer, 0, channels, false);
     assert_null(f.weight8);
-    assert_true(!f.bias == (l->op != HP_BN && !l->n_norm && l->n_param < 2));
+    assert_true(!f.bias == (l->op != HP_BN && !l->deployed.n_norm && l->n_param < 2));
     long double factor, bias;
     for (int64_t e = 0; e < w->count; e++) {
         terms(s, l, channel_of(l, w, e), &factor, &bias);
@@ -351,8 +351,8 @@ static void foreign_and_broken_weights_are_refused(void **state) {
     refused(cnn, scratch_path("none"), 1, "check the path");
     int layer = 0;
     for (int l = 0; l < cnn->n_layer; l++)
-        if (cnn->layer[l].n_norm) layer = l;
-    const int32_t *norm = cnn->layer[layer].norm;
+        if (cnn->layer[l].deployed.n_norm) layer = l;
+    const int32_t *norm = cnn->layer[layer].deployed.norm;
     static const double bad[] = {NAN, -1.0, -1e-5, INFINITY};
     for (int i = 0; i < 4; i++) { /* a variance below -eps has no root, -eps no inverse */
         s.value[norm[3]][1] = bad[i] == -1e-5 ? -cnn->layer[layer].eps : bad[i];

@@ -39,14 +39,14 @@ typedef struct place {
 static bool tap_input(const hp_layer *l, const hp_tensor *x, int64_t oy, int64_t ox, int ky, int kx,
                       int64_t *iy, int64_t *ix) {
     if (l->op == HP_CONVT) {
-        *iy = oy + l->pad_h - ky * l->dil_h;
-        *ix = ox + l->pad_w - kx * l->dil_w;
-        if (*iy < 0 || *ix < 0 || *iy % l->stride_h || *ix % l->stride_w) return false;
-        *iy /= l->stride_h;
-        *ix /= l->stride_w;
+        *iy = oy + l->window.pad_h - ky * l->window.dil_h;
+        *ix = ox + l->window.pad_w - kx * l->window.dil_w;
+        if (*iy < 0 || *ix < 0 || *iy % l->window.stride_h || *ix % l->window.stride_w) return false;
+        *iy /= l->window.stride_h;
+        *ix /= l->window.stride_w;
     } else {
-        *iy = oy * l->stride_h - l->pad_h + ky * l->dil_h;
-        *ix = ox * l->stride_w - l->pad_w + kx * l->dil_w;
+        *iy = oy * l->window.stride_h - l->window.pad_h + ky * l->window.dil_h;
+        *ix = ox * l->window.stride_w - l->window.pad_w + kx * l->window.dil_w;
     }
     return *iy >= 0 && *ix >= 0 && *iy < x->h && *ix < x->w;
 }
@@ -80,15 +80,16 @@ static exact conv_sum(matrix_cell *m, const hp_filter *f, place p) {
     const hp_tensor *x = &m->c.s.tensor[0];
     const int outs = m->c.s.tensor[l->out].c / l->groups, ins = x->c / l->groups, g = (int)p.c / outs;
     exact e = {0};
-    for (int ky = 0; ky < l->kh; ky++)
-        for (int kx = 0; kx < l->kw; kx++) {
+    for (int ky = 0; ky < l->window.kh; ky++)
+        for (int kx = 0; kx < l->window.kw; kx++) {
             int64_t iy, ix;
             if (!tap_input(l, x, p.y, p.x, ky, kx, &iy, &ix)) continue;
             for (int i = 0; i < ins; i++) {
                 const int64_t row =
                     l->op == HP_CONVT ? (int64_t)(g * ins + i) * outs + p.c % outs : p.c * ins + i;
-                add_product(m, &e, input_value(m, ((p.n * x->h + iy) * x->w + ix) * x->c + g * ins + i),
-                            weight_value(m, f, (int)p.c, (row * l->kh + ky) * l->kw + kx, g * ins + i));
+                add_product(
+                    m, &e, input_value(m, ((p.n * x->h + iy) * x->w + ix) * x->c + g * ins + i),
+                    weight_value(m, f, (int)p.c, (row * l->window.kh + ky) * l->window.kw + kx, g * ins + i));
             }
         }
     return e;
@@ -258,14 +259,14 @@ static void try_depthwise(throws *d, const int *f, single *s) {
                              .n_in = draw(d, 1, 2),
                              .in = {0, 1},
                              .groups = c,
-                             .kh = f[0],
-                             .kw = f[1],
-                             .stride_h = f[2],
-                             .stride_w = f[3],
-                             .dil_h = f[4],
-                             .dil_w = f[5],
-                             .pad_h = draw(d, 0, high),
-                             .pad_w = draw(d, 0, wide)};
+                             .window.kh = f[0],
+                             .window.kw = f[1],
+                             .window.stride_h = f[2],
+                             .window.stride_w = f[3],
+                             .window.dil_h = f[4],
+                             .window.dil_w = f[5],
+                             .window.pad_h = draw(d, 0, high),
+                             .window.pad_w = draw(d, 0, wide)};
     s->tensor[0] = (hp_tensor){.h = draw(d, 1, 9), .w = draw(d, 1, 60), .c = c};
 }
 

@@ -13,7 +13,7 @@ static matrix_cell *dynamic_cell(uint64_t seed) {
     for (int t = 0; t <= layer_of(m)->out; t++) m->c.s.tensor[t].store = HP_STORE_REAL;
     m->c.s.tensor[0].producer = draw(&m->c.d, 0, 1);
     m->weight_error = 0;
-    layer_of(m)->dynamic = 1;
+    layer_of(m)->deployed.dynamic = 1;
     hp_constants_close(m->c.constants);
     open_matrix_constants(m);
     m->c.config.constants = m->c.constants;
@@ -105,11 +105,13 @@ typedef struct place {
 static bool tap_input(const hp_layer *l, const hp_tensor *x, place p, int ky, int kx, int64_t *iy,
                       int64_t *ix) {
     const bool up = l->op == HP_CONVT;
-    *iy = up ? p.y + l->pad_h - ky * l->dil_h : p.y * l->stride_h - l->pad_h + ky * l->dil_h;
-    *ix = up ? p.x + l->pad_w - kx * l->dil_w : p.x * l->stride_w - l->pad_w + kx * l->dil_w;
-    if (up && (*iy < 0 || *ix < 0 || *iy % l->stride_h || *ix % l->stride_w)) return false;
-    *iy /= up ? l->stride_h : 1;
-    *ix /= up ? l->stride_w : 1;
+    *iy = up ? p.y + l->window.pad_h - ky * l->window.dil_h
+             : p.y * l->window.stride_h - l->window.pad_h + ky * l->window.dil_h;
+    *ix = up ? p.x + l->window.pad_w - kx * l->window.dil_w
+             : p.x * l->window.stride_w - l->window.pad_w + kx * l->window.dil_w;
+    if (up && (*iy < 0 || *ix < 0 || *iy % l->window.stride_h || *ix % l->window.stride_w)) return false;
+    *iy /= up ? l->window.stride_h : 1;
+    *ix /= up ? l->window.stride_w : 1;
     return *iy >= 0 && *ix >= 0 && *iy < x->h && *ix < x->w;
 }
 
@@ -119,12 +121,12 @@ static int64_t conv_sum(const matrix_cell *m, const formula *f, const int8_t *w,
     const hp_tensor *x = &m->c.s.tensor[0];
     const int outs = m->c.s.tensor[l->out].c / l->groups, ins = x->c / l->groups, g = (int)p.c / outs;
     int64_t sum = 0, iy, ix;
-    for (int ky = 0; ky < l->kh; ky++)
-        for (int kx = 0; kx < l->kw; kx++)
+    for (int ky = 0; ky < l->window.kh; ky++)
+        for (int kx = 0; kx < l->window.kw; kx++)
             for (int i = 0; i < ins && tap_input(l, x, p, ky, kx, &iy, &ix); i++) {
                 const int64_t row =
                     l->op == HP_CONVT ? (int64_t)(g * ins + i) * outs + p.c % outs : p.c * ins + i;
-                sum += (int64_t)w[(row * l->kh + ky) * l->kw + kx] *
+                sum += (int64_t)w[(row * l->window.kh + ky) * l->window.kw + kx] *
                        (f->q[(iy * x->w + ix) * x->c + g * ins + i] - f->zero);
             }
     return sum;

@@ -77,7 +77,7 @@ static void tap_add(void *state, int in, int weight) {
 static tap_list taps(const cell *c, int axis, int o) {
     const hp_layer *l = &c->s.layer[1];
     const bool rows = axis == HP_AXIS_H;
-    const int pad = rows ? l->pad_h : l->pad_w, sized = rows ? l->out_h : l->out_w,
+    const int pad = rows ? l->window.pad_h : l->window.pad_w, sized = rows ? l->out_h : l->out_w,
               in = axis_of(&c->s.tensor[0], axis);
     tap_list t = {.hi = in, .from = -pad, .to = sized > 0 ? INT32_MAX : in + pad};
     brute_taps(&c->s.g, 1, 0, axis, o, tap_add, &t);
@@ -96,7 +96,7 @@ static exact exact_window(const cell *c, element e) {
             sum.size += fabs(v);
             most = fmax(most, v);
         }
-    const bool counts = l->op == HP_AVGPOOL && l->count_include_pad;
+    const bool counts = l->op == HP_AVGPOOL && l->window.count_include_pad;
     const double n = counts ? (double)rows.counted * cols.counted : (double)rows.n * cols.n;
     if (l->op == HP_PAD && n == 0) return (exact){0, 0};
     if (l->op == HP_MAXPOOL) return (exact){most, fabs(most)};
@@ -107,11 +107,11 @@ static exact exact_window(const cell *c, element e) {
 
 /* ONNX Resize: coordinate of output item o of m in an input of n items. */
 static double position(const hp_layer *l, bool rows, int n, int m, int o) {
-    const double given = rows ? l->scale_h : l->scale_w, scale = given > 0 ? given : (double)m / n,
-                 half = (o + 0.5) / scale - 0.5;
-    if (l->corners == HP_CORNERS_ASYMMETRIC) return o / scale;
-    if (l->corners == HP_CORNERS_ALIGN) return m == 1 ? 0 : (double)o * (n - 1) / (m - 1);
-    return l->corners == HP_CORNERS_PYTORCH_HALF_PIXEL && m == 1 ? 0 : half;
+    const double given = rows ? l->resize.scale_h : l->resize.scale_w,
+                 scale = given > 0 ? given : (double)m / n, half = (o + 0.5) / scale - 0.5;
+    if (l->resize.corners == HP_CORNERS_ASYMMETRIC) return o / scale;
+    if (l->resize.corners == HP_CORNERS_ALIGN) return m == 1 ? 0 : (double)o * (n - 1) / (m - 1);
+    return l->resize.corners == HP_CORNERS_PYTORCH_HALF_PIXEL && m == 1 ? 0 : half;
 }
 
 /* Keys (1981): the kernel of cubic convolution. */
@@ -124,18 +124,18 @@ static double kernel(double a, double d) {
 static double cubic_share(const hp_layer *l, int n, double at, int i) {
     double sum = 0, all = 0;
     for (int k = -2; k < n + 2; k++) {
-        const double weight = kernel(l->cubic, fabs(at - k));
+        const double weight = kernel(l->resize.cubic, fabs(at - k));
         const bool outside = k < 0 || k >= n;
-        if (l->inside && outside) continue;
+        if (l->resize.inside && outside) continue;
         all += weight;
         if ((k < 0 ? 0 : k >= n ? n - 1 : k) == i) sum += weight;
     }
-    return l->inside ? sum / all : sum;
+    return l->resize.inside ? sum / all : sum;
 }
 
 static double share(const hp_layer *l, bool rows, int n, int m, int o, int i) {
     const double at = position(l, rows, n, m, o);
-    if (l->interpolation == HP_CUBIC) return cubic_share(l, n, at, i);
+    if (l->resize.interpolation == HP_CUBIC) return cubic_share(l, n, at, i);
     return fmax(0, 1 - fabs(fmin(fmax(at, 0), n - 1) - i));
 }
 
@@ -155,7 +155,7 @@ static exact exact_shares(const cell *c, element e) {
 }
 
 static exact exact_resize(const cell *c, element e) {
-    return c->s.layer[1].interpolation == HP_NEAREST ? exact_window(c, e) : exact_shares(c, e);
+    return c->s.layer[1].resize.interpolation == HP_NEAREST ? exact_window(c, e) : exact_shares(c, e);
 }
 
 typedef exact exact_fn(const cell *c, element e);

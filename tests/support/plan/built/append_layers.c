@@ -14,19 +14,19 @@ static void append_vector(hp_builder *b, const char *suffix, hp_param_kind kind,
 
 static hp_layer windows_as(const hp_layer *like, int x) {
     hp_layer l = {.op = like->op, .n_in = 1, .in = {x}};
-    l.kh = like->kh;
-    l.kw = like->kw;
-    l.stride_h = or_one(like->stride_h);
-    l.stride_w = or_one(like->stride_w);
-    l.pad_h = like->pad_h;
-    l.pad_w = like->pad_w;
-    l.dil_h = or_one(like->dil_h);
-    l.dil_w = or_one(like->dil_w);
+    l.window.kh = like->window.kh;
+    l.window.kw = like->window.kw;
+    l.window.stride_h = or_one(like->window.stride_h);
+    l.window.stride_w = or_one(like->window.stride_w);
+    l.window.pad_h = like->window.pad_h;
+    l.window.pad_w = like->window.pad_w;
+    l.window.dil_h = or_one(like->window.dil_h);
+    l.window.dil_w = or_one(like->window.dil_w);
     l.groups = or_one(like->groups);
     l.out_h = like->out_h;
     l.out_w = like->out_w;
-    l.ceil_mode = like->ceil_mode;
-    l.count_include_pad = like->count_include_pad;
+    l.window.ceil_mode = like->window.ceil_mode;
+    l.window.count_include_pad = like->window.count_include_pad;
     return l;
 }
 
@@ -36,9 +36,9 @@ static int append_windows(hp_builder *b, hp_layer l, const char *name, int out_c
     const int y = hp_build_append(b, l, name, out_c), in_c = b->g->tensor[l.in[0]].c;
     const bool up = l.op == HP_CONVT;
     const int second = (up ? out_c : in_c) / l.groups;
-    const int64_t fan_in = (int64_t)second * l.kh * l.kw;
+    const int64_t fan_in = (int64_t)second * l.window.kh * l.window.kw;
     hp_build_append_param(b, "weight", HP_PARAM_CONV_W, b->conv_init, fan_in,
-                          (const int[4]){up ? in_c : out_c, second, l.kh, l.kw});
+                          (const int[4]){up ? in_c : out_c, second, l.window.kh, l.window.kw});
     if (bias) append_vector(b, "bias", HP_PARAM_BIAS, b->conv_bias_init, fan_in, out_c);
     return y;
 }
