@@ -86,22 +86,22 @@ static __device__ inline void statistics(const hp_cuda_norm &n, int32_t c, doubl
     const float inverse = (float)(1 / sqrt(var + n.eps));
     n.save[c] = (float)mean;
     n.save[n.channels + c] = inverse;
-    n.factor[c] = n.gamma[c] * inverse;
+    n.scratch.factor[c] = n.gamma[c] * inverse;
     if (!n.running.stays) update_running(n, c, mean, var);
 }
 
 /* dx = scale*g - a - (x - mean)*b; `dot`: sum with x - mean, times `unit`. */
 static __device__ inline void factors(const hp_cuda_norm &n, int32_t c, double sum, double dot, double unit) {
     const double inverse = (double)n.save[n.channels + c], scale = (double)n.gamma[c] * inverse;
-    n.factor[c] = (float)scale;
-    n.factor[n.channels + c] = (float)(scale * sum / n.pixels);
-    n.factor[2 * n.channels + c] = (float)(scale * inverse * unit * dot / n.pixels);
+    n.scratch.factor[c] = (float)scale;
+    n.scratch.factor[n.channels + c] = (float)(scale * sum / n.pixels);
+    n.scratch.factor[2 * n.channels + c] = (float)(scale * inverse * unit * dot / n.pixels);
 }
 
 static __device__ inline void parameter_gradients(const hp_cuda_norm &n, int32_t c, double sum, double dot) {
     const double inverse = (double)n.save[n.channels + c];
-    n.dgamma[c] = (n.add ? n.dgamma[c] : 0.0f) + (float)(dot * inverse);
-    n.dbeta[c] = (n.add ? n.dbeta[c] : 0.0f) + (float)sum;
+    n.gradient.gamma[c] = (n.gradient.add ? n.gradient.gamma[c] : 0.0f) + (float)(dot * inverse);
+    n.gradient.beta[c] = (n.gradient.add ? n.gradient.beta[c] : 0.0f) + (float)sum;
 }
 
 template <typename T> struct OwnEnd {
@@ -148,7 +148,8 @@ static __global__ void shared_statistics(hp_cuda_norm n) {
 
 static __global__ void running_factors(hp_cuda_norm n) {
     const int32_t c = (int32_t)thread_index();
-    if (c < n.channels) n.factor[c] = n.gamma[c] * (float)(1 / sqrt((double)n.running.var[c] + n.eps));
+    if (c < n.channels)
+        n.scratch.factor[c] = n.gamma[c] * (float)(1 / sqrt((double)n.running.var[c] + n.eps));
 }
 
 static __global__ void shared_factors(hp_cuda_norm n) {
@@ -163,7 +164,7 @@ template <typename T, int V> static __global__ void apply(hp_cuda_norm n, const 
     if (c >= n.channels) return;
     float mean[V], scale[V], beta[V];
     load_each<V>(mean, means, c);
-    load_each<V>(scale, n.factor, c);
+    load_each<V>(scale, n.scratch.factor, c);
     load_each<V>(beta, n.beta, c);
     for (int64_t r = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; r < n.rows;
          r += (int64_t)gridDim.y * blockDim.y) {
@@ -181,9 +182,9 @@ template <typename T, int V> static __global__ void apply_backward(hp_cuda_norm 
     if (c >= n.channels) return;
     float mean[V], scale[V], a[V], b[V];
     load_each<V>(mean, n.save, c);
-    load_each<V>(scale, n.factor, c);
-    load_each<V>(a, n.factor, n.channels + c);
-    load_each<V>(b, n.factor, 2 * n.channels + c);
+    load_each<V>(scale, n.scratch.factor, c);
+    load_each<V>(a, n.scratch.factor, n.channels + c);
+    load_each<V>(b, n.scratch.factor, 2 * n.channels + c);
     for (int64_t r = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; r < n.rows;
          r += (int64_t)gridDim.y * blockDim.y) {
         const bool here = counts(n, r);
@@ -222,7 +223,8 @@ cudaError_t hp_cuda_norm_stats(const hp_cuda_norm *n, cudaStream_t s) {
     return with_elements(n->dtype, n->channels, [&](auto type, auto width) {
         using T = decltype(type);
         constexpr int V = decltype(width)::value;
-        return column_sums<V>(SharedTerm<T, V>{*n}, SharedEnd{*n}, n->rows, n->channels, n->partial, s);
+        return column_sums<V>(SharedTerm<T, V>{*n}, SharedEnd{*n}, n->rows, n->channels, n->scratch.partial,
+                              s);
     });
 }
 
@@ -230,7 +232,7 @@ static cudaError_t own_statistics(const hp_cuda_norm *n, cudaStream_t s) {
     return with_elements(n->dtype, n->channels, [&](auto type, auto width) {
         using T = decltype(type);
         constexpr int V = decltype(width)::value;
-        return column_sums<V>(OwnTerm<T, V>{*n}, OwnEnd<T>{*n}, n->rows, n->channels, n->partial, s);
+        return column_sums<V>(OwnTerm<T, V>{*n}, OwnEnd<T>{*n}, n->rows, n->channels, n->scratch.partial, s);
     });
 }
 
@@ -251,7 +253,7 @@ template <typename End> static cudaError_t gradient_sums(const hp_cuda_norm *n, 
     return with_elements(n->dtype, n->channels, [&](auto type, auto width) {
         using T = decltype(type);
         constexpr int V = decltype(width)::value;
-        return column_sums<V>(GradientTerm<T, V>{*n}, end, n->rows, n->channels, n->partial, s);
+        return column_sums<V>(GradientTerm<T, V>{*n}, end, n->rows, n->channels, n->scratch.partial, s);
     });
 }
 

@@ -28,8 +28,8 @@ static void set_params(hp_cuda_norm *n, const hp_bound *b) {
     n->beta = b->param[1];
     n->running.mean = b->param[2];
     n->running.var = b->param[3];
-    n->dgamma = b->grad[0];
-    n->dbeta = b->grad[1];
+    n->gradient.gamma = b->grad[0];
+    n->gradient.beta = b->grad[1];
 }
 
 static hp_cuda_norm norm_of(const hp_device *d, const hp_bound *b) {
@@ -45,12 +45,12 @@ static hp_cuda_norm norm_of(const hp_device *d, const hp_bound *b) {
                       .clamp = hp_clamp_of(b->layer),
                       .x = b->x[0],
                       .save = b->save,
-                      .add = b->task->flags & HP_FLAG_ADD,
+                      .gradient.add = b->task->flags & HP_FLAG_ADD,
                       .sums = b->sums,
-                      .partial = b->scratch.at,
+                      .scratch.partial = b->scratch.at,
                       .step = d->step};
     n.pixels = (double)(b->sums ? hp_norm_pixels(b->task) : n.rows);
-    n.factor = (float *)((unsigned char *)b->scratch.at + hp_column_sums_bytes(n.rows, n.channels));
+    n.scratch.factor = (float *)((unsigned char *)b->scratch.at + hp_column_sums_bytes(n.rows, n.channels));
     set_params(&n, b);
     return n;
 }

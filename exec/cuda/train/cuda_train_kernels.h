@@ -80,11 +80,15 @@ typedef struct hp_cuda_norm {
     void *y, *dx, *dadded; /* y: read for the backward mask; NULL: no mask */
     float *save;           /* mean, inverse standard deviation */
     const float *gamma, *beta;
-    float *dgamma, *dbeta;
-    bool add;        /* to the gradients */
-    double *sums;    /* over all ranks, or NULL */
-    double *partial; /* scratch: hp_column_sums_bytes, */
-    float *factor;   /* and three rows */
+    struct {
+        float *gamma, *beta;
+        bool add; /* to what is there */
+    } gradient;
+    double *sums; /* over all ranks, or NULL */
+    struct {
+        double *partial; /* hp_column_sums_bytes */
+        float *factor;   /* three rows */
+    } scratch;
     hp_cuda_running running;
     const hp_cuda_step *step;
 } hp_cuda_norm;
