@@ -9,6 +9,7 @@
 #include "plan/strategy/template.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 enum option_key {
@@ -109,105 +110,87 @@ static const struct argp_option option_list[] = {
     {"json", KEY_JSON, NULL, 0, "one JSON object", 5},
     {0}};
 
-/* Options that are just words. */
-static const char **text_option(simulate_options *o, int key) {
-    switch (key) {
-    case KEY_AS:
-        return &o->costs.as;
-    case KEY_OPTIMIZER:
-        return &o->step.optimizer;
-    case KEY_NET:
-        return &o->network.net;
-    case KEY_IMAGE:
-        return &o->network.image;
-    case KEY_CLASSES:
-        return &o->network.classes;
-    case KEY_MODE:
-        return &o->step.mode;
-    case KEY_BATCH:
-        return &o->step.batch;
-    case KEY_MACHINE:
-        return &o->machine.name;
-    case KEY_COST:
-        return &o->costs.table;
-    case KEY_GPUS:
-        return &o->machine.gpus;
-    case KEY_STRATEGY: /* one too many is said by simulate_parse_curves */
-        return !o->strategy                     ? &o->strategy
-               : o->n_more < SIM_MAX_STRATEGIES ? &o->more[o->n_more++]
-                                                : &o->more[SIM_MAX_STRATEGIES - 1];
-    case KEY_DEVICE:
-        return &o->machine.device;
-    case KEY_TOP:
-        return &o->show.top;
-    case KEY_SORT:
-        return &o->show.sort;
-    case KEY_SEED:
-        return &o->step.seed;
-    case KEY_OUT:
-        return &o->out;
-    case KEY_LIMIT:
-        return &o->machine.memory_limit;
-    case KEY_JITTER:
-        return &o->costs.jitter;
-    case KEY_STRAGGLER:
-        return &o->costs.straggler;
-    case KEY_RULES:
-        return &o->rules;
-    case KEY_MEMORY:
-        return &o->machine.memory;
-    case KEY_PREC:
-        return &o->network.prec;
-    case KEY_FLOAT:
-        return &o->network.float_layers;
-    case KEY_ONNX:
-        return &o->network.onnx;
-    case KEY_MEASURE:
-        return &o->race.measure;
-    case KEY_SECONDS:
-        return &o->race.seconds;
-    case KEY_BATCH_PER_GPU:
-        return &o->step.batch_per_gpu;
-    case KEY_SAMPLES:
-        return &o->epoch.samples;
-    case KEY_DATA:
-        return &o->epoch.data;
-    case KEY_PRICE:
-        return &o->epoch.price;
-    case KEY_RANKS_PER_NODE:
-        return &o->machine.ranks_per_node;
-    default:
-        return NULL;
-    }
+/* Where in simulate_options an option's word or switch goes. */
+typedef struct place {
+    int key;
+    size_t at;
+} place;
+
+#define AT(field) offsetof(simulate_options, field)
+static const place words[] = {{KEY_NET, AT(network.net)},
+                              {KEY_IMAGE, AT(network.image)},
+                              {KEY_CLASSES, AT(network.classes)},
+                              {KEY_ONNX, AT(network.onnx)},
+                              {KEY_PREC, AT(network.prec)},
+                              {KEY_FLOAT, AT(network.float_layers)},
+                              {KEY_MODE, AT(step.mode)},
+                              {KEY_BATCH, AT(step.batch)},
+                              {KEY_BATCH_PER_GPU, AT(step.batch_per_gpu)},
+                              {KEY_OPTIMIZER, AT(step.optimizer)},
+                              {KEY_SEED, AT(step.seed)},
+                              {KEY_SAMPLES, AT(epoch.samples)},
+                              {KEY_DATA, AT(epoch.data)},
+                              {KEY_PRICE, AT(epoch.price)},
+                              {KEY_MACHINE, AT(machine.name)},
+                              {KEY_GPUS, AT(machine.gpus)},
+                              {KEY_RANKS_PER_NODE, AT(machine.ranks_per_node)},
+                              {KEY_DEVICE, AT(machine.device)},
+                              {KEY_MEMORY, AT(machine.memory)},
+                              {KEY_LIMIT, AT(machine.memory_limit)},
+                              {KEY_COST, AT(costs.table)},
+                              {KEY_AS, AT(costs.as)},
+                              {KEY_JITTER, AT(costs.jitter)},
+                              {KEY_STRAGGLER, AT(costs.straggler)},
+                              {KEY_RULES, AT(rules)},
+                              {KEY_TOP, AT(show.top)},
+                              {KEY_SORT, AT(show.sort)},
+                              {KEY_MEASURE, AT(race.measure)},
+                              {KEY_SECONDS, AT(race.seconds)},
+                              {KEY_OUT, AT(out)},
+                              {0, 0}},
+                   switches[] = {{KEY_ALL, AT(show.all)},
+                                 {KEY_JSON, AT(show.json)},
+                                 {KEY_CLIP_NORM, AT(step.clip_norm)},
+                                 {KEY_CHECK_SPEED, AT(costs.check_speed)},
+                                 {KEY_NO_FOLD, AT(costs.no_fold)},
+                                 {0, 0}};
+#undef AT
+
+/* NULL: not in this table. */
+static void *field_of(simulate_options *o, const place *table, int key) {
+    for (; table->key; table++)
+        if (table->key == key) return (char *)o + table->at;
+    return NULL;
+}
+
+/* One too many is said by simulate_parse_curves. */
+static void add_strategy(simulate_options *o, const char *text) {
+    if (!o->strategy)
+        o->strategy = text;
+    else if (o->n_more < SIM_MAX_STRATEGIES)
+        o->more[o->n_more++] = text;
+    else
+        o->more[SIM_MAX_STRATEGIES - 1] = text;
+}
+
+static void add_change(simulate_options *o, const char *text, struct argp_state *state) {
+    if (o->machine.n_set == SIM_MAX_CHANGES) argp_error(state, "--set: at most %d of them", SIM_MAX_CHANGES);
+    o->machine.set[o->machine.n_set++] = text;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
     simulate_options *o = state->input;
-    const char **text = text_option(o, key);
-    if (text) {
-        *text = arg;
-        return 0;
-    }
+    const char **word = field_of(o, words, key);
+    bool *is_on = field_of(o, switches, key);
+    if (word) *word = arg;
+    if (is_on) *is_on = true;
+    if (word || is_on) return 0;
     switch (key) {
+    case KEY_STRATEGY:
+        add_strategy(o, arg);
+        return 0;
     case KEY_SET:
-        if (o->machine.n_set == SIM_MAX_CHANGES)
-            argp_error(state, "--set: at most %d of them", SIM_MAX_CHANGES);
-        o->machine.set[o->machine.n_set++] = arg;
-        return 0;
-    case KEY_ALL:
-        o->show.all = true;
-        return 0;
-    case KEY_CHECK_SPEED:
-        o->costs.check_speed = true;
-        return 0;
-    case KEY_CLIP_NORM:
-        o->step.clip_norm = true;
-        return 0;
-    case KEY_NO_FOLD:
-        o->costs.no_fold = true;
-        return 0;
-    case KEY_JSON:
-        o->show.json = true;
+        add_change(o, arg, state);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is no option; for example: hplan simulate --gpus 8 --image 1024", arg);
