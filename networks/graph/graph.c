@@ -110,32 +110,52 @@ static void print_window(FILE *f, const hp_layer *l) {
             l->window.stride_w, l->window.pad_h, l->window.pad_w, l->window.dil_h, l->window.dil_w);
 }
 
-static void print_attributes(FILE *f, const hp_layer *l) {
+/* Which inputs an output pixel is made of. */
+static void print_places(FILE *f, const hp_layer *l) {
     switch ((hp_layer_op)l->op) {
     case HP_CONV:
-        print_window(f, l);
-        fprintf(f, " g%d", l->groups);
-        break;
     case HP_CONVT:
+    case HP_MAXPOOL:
+    case HP_AVGPOOL:
         print_window(f, l);
         break;
     case HP_PAD:
         fprintf(f, " at %d,%d to %dx%d", l->window.pad_h, l->window.pad_w, l->out_h, l->out_w);
         break;
-    case HP_MAXPOOL:
-    case HP_AVGPOOL:
-        print_window(f, l);
-        fprintf(f, " ceil%d countpad%d", l->window.ceil_mode, l->window.count_include_pad);
-        break;
     case HP_ADAPTPOOL:
+    case HP_RESIZE:
         fprintf(f, " to %dx%d", l->out_h, l->out_w);
         break;
+    case HP_CROP:
+        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->pad_h, l->pad_w);
+        break;
+    case HP_GATHER:
+        fprintf(f, " %dx%d at %d,%d border%d blocks%dx%d from %d by %d,%d of %d", l->out_h, l->out_w,
+                l->pad_h, l->pad_w, l->border, l->kh, l->kw, l->first, l->step, l->step_outer, l->groups);
+        break;
+    case HP_ATTENTION:
+        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d", l->groups, l->kv_heads, l->kh, l->kw, l->pad_h,
+                l->pad_w, l->causal);
+        break;
+    default:
+        break;
+    }
+}
+
+/* What is done with them. */
+static void print_attributes(FILE *f, const hp_layer *l) {
+    switch ((hp_layer_op)l->op) {
+    case HP_CONV:
+        fprintf(f, " g%d", l->groups);
+        break;
+    case HP_MAXPOOL:
+    case HP_AVGPOOL:
+        fprintf(f, " ceil%d countpad%d", l->ceil_mode, l->count_include_pad);
+        break;
     case HP_RESIZE:
-        fprintf(f, " to %dx%d mode%d corners%d", l->out_h, l->out_w, l->resize.interpolation,
-                l->resize.corners);
-        if (l->resize.interpolation == HP_CUBIC)
-            fprintf(f, " cubic%.9g inside%d", l->resize.cubic, l->resize.inside);
-        if (l->resize.scale_h > 0) fprintf(f, " by %.9gx%.9g", l->resize.scale_h, l->resize.scale_w);
+        fprintf(f, " mode%d corners%d", l->interpolation, l->corners);
+        if (l->interpolation == HP_CUBIC) fprintf(f, " cubic%.9g inside%d", l->cubic, l->inside);
+        if (l->scale_h > 0) fprintf(f, " by %.9gx%.9g", l->scale_h, l->scale_w);
         break;
     case HP_DROPOUT:
         fprintf(f, " p%.9g", l->p);
@@ -145,17 +165,7 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         fprintf(f, " eps%.9g", l->eps);
         break;
     case HP_ATTENTION:
-        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d rotary%.9g", l->groups, l->attention.kv_heads,
-                l->window.kh, l->window.kw, l->window.pad_h, l->window.pad_w, l->attention.causal,
-                l->attention.rotary);
-        break;
-    case HP_CROP:
-        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->window.pad_h, l->window.pad_w);
-        break;
-    case HP_GATHER:
-        fprintf(f, " %dx%d at %d,%d border%d blocks%dx%d from %d by %d,%d of %d", l->out_h, l->out_w,
-                l->window.pad_h, l->window.pad_w, l->gather.border, l->window.kh, l->window.kw,
-                l->gather.first, l->gather.step, l->gather.step_outer, l->groups);
+        fprintf(f, " rotary%.9g", l->rotary);
         break;
     case HP_REDUCE:
         fprintf(f, " kind%d", l->reduction);
@@ -169,6 +179,9 @@ static void print_attributes(FILE *f, const hp_layer *l) {
     default:
         break;
     }
+}
+
+static void print_activation(FILE *f, const hp_layer *l) {
     if (hp_layer_has_act(l)) fprintf(f, " %s", hp_act_names[l->act]);
     if (l->act_arg.a != 0 || l->act_arg.b != 0) fprintf(f, "(%.9g,%.9g)", l->act_arg.a, l->act_arg.b);
 }
@@ -187,7 +200,9 @@ static void print_layer(FILE *f, const hp_graph *g, int layer) {
     fprintf(f, "%d u%d %s %s", layer, l->unit, hp_layer_infos[l->op].name, l->name);
     for (int i = 0; i < l->n_in; i++) fprintf(f, " t%d", l->in[i]);
     fprintf(f, " -> t%d %dx%dx%d", l->out, t->h, t->w, t->c);
+    print_places(f, l);
     print_attributes(f, l);
+    print_activation(f, l);
     if (t->store != HP_STORE_REAL) fprintf(f, " %s", store_names[t->store]);
     if (l->deployed.dynamic) fprintf(f, " dynamic");
     fputc('\n', f);
