@@ -44,6 +44,28 @@ static __device__ inline float score_of(const Scores &of, bool alike, float prod
     return j < keys && of.sees(query, key[j]) ? of.of(product, query, key[j]) : -INFINITY;
 }
 
+/* Products become scores; key: the spots of the tile's keys. */
+template <int C>
+static __device__ inline void find_scores(float (&score)[C][4], const Scores &of, bool alike, int32_t keys,
+                                          const Spot (&query)[2], const Spot *key) {
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        for (int e = 0; e < 4; e++)
+            score[c][e] = score_of(of, alike, score[c][e], keys, query[e / 2], key, column_of(c, e));
+}
+
+/* The rows' factors once all keys are seen, and the logarithms of their sums. */
+static __device__ inline void end_rows(const hp_cuda_attend &a, const RunningRows &run, const Pixels &rows,
+                                       const Spot (&query)[2], int64_t n, int32_t head, float (&scale)[2]) {
+    for (int half = 0; half < 2; half++) {
+        const float sum = row_sum(run.sum[half]);
+        scale[half] = 1 / sum;
+        if (a.log_sum && row_of(half) < rows.n && threadIdx.x % 4 == 0)
+            a.log_sum[query_at(a, n, query[half].y, query[half].x, head)] =
+                (run.most[half] + log2f(sum)) * LN_2;
+    }
+}
+
 template <typename T, int D> union ForwardRoom {
     struct {
         SharedTile<T, D, ROWS> q;
@@ -89,24 +111,14 @@ static __global__ __launch_bounds__(BLOCK, blocks_at_once<D>(4)) void attend_for
             v.fetch(of.v, keys);
             float score[COLUMNS / 8][4] = {};
             multiply(score, room.in.q, room.in.k);
-#pragma unroll
-            for (int c = 0; c < COLUMNS / 8; c++)
-                for (int e = 0; e < 4; e++)
-                    score[c][e] =
-                        score_of(scores, alike, score[c][e], here, mine[e / 2], key_at, column_of(c, e));
+            find_scores(score, scores, alike, here, mine, key_at);
             run.add(score, scale);
 #pragma unroll
             for (int c = 0; c < D / 8; c++)
                 for (int e = 0; e < 4; e++) out[c][e] *= scale[e / 2];
             add_weighted(out, score, room.in.v);
         }
-        for (int half = 0; half < 2; half++) {
-            const float sum = row_sum(run.sum[half]);
-            scale[half] = 1 / sum;
-            if (a.log_sum && row_of(half) < rows.n && threadIdx.x % 4 == 0)
-                a.log_sum[query_at(a, n, mine[half].y, mine[half].x, head)] =
-                    (run.most[half] + log2f(sum)) * LN_2;
-        }
+        end_rows(a, run, rows, mine, n, head, scale);
         __syncthreads();
         put_down(room.out, out, scale);
         __syncthreads();
