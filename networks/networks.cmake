@@ -1,5 +1,6 @@
-# networks.cmake - what a network is: its layers, the built-in ones, and those that are read from ONNX.
+# networks.cmake - what a network is: its layers, what inference makes of them, the built-in ones, and those that are read from ONNX.
 hp_folder(networks/graph SEES base LINK PkgConfig::JANSSON)
+hp_folder(networks/deploy SEES networks/graph)
 hp_folder(networks/nets SEES networks/graph)
 
 # networks/onnx is a library of its own: hplan-exec links no protobuf-c. Its messages are generated from onnx.proto.
@@ -16,5 +17,5 @@ hp_folder(networks/onnx SEES networks/graph LINK hp_onnx_proto)
 hp_folder(networks/onnx/ops SEES networks/onnx LINK hp_onnx_proto)
 hp_folder(networks/onnx/fold SEES networks/onnx LINK hp_onnx_proto)
 hp_folder(networks/onnx/tokens SEES networks/onnx networks/onnx/ops LINK hp_onnx_proto)
-hp_folder(networks/onnx/int8 SEES networks/onnx networks/onnx/ops LINK hp_onnx_proto)
+hp_folder(networks/onnx/int8 SEES networks/deploy networks/onnx networks/onnx/ops LINK hp_onnx_proto)
 hp_archive(onnx FOLDERS networks/onnx networks/onnx/ops networks/onnx/fold networks/onnx/tokens networks/onnx/int8 LINK hp_lib_plan hp_onnx_proto)

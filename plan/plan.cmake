@@ -2,7 +2,7 @@
 hp_folder(plan/tiles SEES networks/graph)
 hp_folder(plan/collectives SEES base)
 hp_folder(plan/codec SEES base networks/graph)
-hp_folder(plan/strategy SEES machines/device plan/tiles plan/collectives plan/codec)
+hp_folder(plan/strategy SEES networks/deploy machines/device plan/tiles plan/collectives plan/codec)
 hp_folder(plan/strategy/axes SEES plan/strategy)
 hp_folder(plan/strategy/schedules SEES plan/strategy)
 hp_folder(plan/program SEES networks/graph plan/tiles plan/strategy/axes plan/strategy)

@@ -1,7 +1,7 @@
 /* calibrate_infer.c - inference programs to measure: kernels that differ from training's, in each precision;
  * strips for maps with few rows and the copies between them; large images for long rows. */
 #include "cli/calibrate/calibrate_jobs.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "cli/show/frame.h"
 #include "costmodels/cost_stored.h"
 #include "base/units.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/program/print.h"
 #include "plan/strategy/axes/axis_compress.h"
 #include "plan/program/traffic.h"

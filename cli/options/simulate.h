@@ -3,7 +3,7 @@
 #define HP_SIMULATE_H
 
 #include "cli/cli.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/program/epoch.h"
 #include "sim/search/fix.h"
 #include "sim/search/predict.h"

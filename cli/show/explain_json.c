@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "networks/graph/optimizer.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/program/print.h"
 #include "plan/program/traffic.h"
 

@@ -3,7 +3,7 @@
 #include "exec/device/device_bind.h"
 
 #include "base/rng.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/program/operands.h"
 #include "plan/program/update.h"
 

@@ -8,7 +8,7 @@
 #include "exec/run/infer_job.h"
 #include "exec/run/observe.h"
 #include "exec/run/run_train.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "exec/device/device.h"
 #include "exec/run/observe.h"
 #include "base/rng.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/graph_json.h"
 #include "networks/graph/graph_resize.h"
 #include "plan/lower/lower.h"

@@ -199,7 +199,7 @@ typedef enum hp_channel_reduction {
 typedef struct hp_graph {
     const char *net; /* "resnet50", the argument of --net */
     int32_t image_h, image_w, image_c, classes;
-    int32_t deployed;  /* created by networks/graph/deploy.h for inference */
+    int32_t deployed;  /* created by networks/deploy/deploy.h for inference */
     int32_t prec;      /* hp_prec (networks/graph/precision.h) */
     int32_t optimizer; /* hp_optimizer used in training (networks/graph/optimizer.h) */
     int32_t clips;     /* gradients are clipped by their global norm */

@@ -25,7 +25,7 @@ typedef enum hp_prec {
 } hp_prec;
 extern const char *const hp_prec_names[]; /* "fp32", "tf32", "bf16", "fp16", "int8", "int8-dynamic", NULL */
 
-/* How inference stores most maps (networks/graph/deploy.h) and training all of them. */
+/* How inference stores most maps (networks/deploy/deploy.h) and training all of them. */
 hp_store hp_prec_store(int32_t prec);
 
 /* Returns g for training in `prec`. Shares layers and parameters; the tensors' stores are its own. Lives in

@@ -2,7 +2,7 @@
  * layout, and scratch. */
 #include "plan/memory/memory_device.h"
 #include "plan/memory/panels.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/layer.h"
 
 /* A factor and a bias, in float32. */

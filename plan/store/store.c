@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "plan/store/blob.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/graph_json.h"
 #include "networks/graph/optimizer.h"
 #include "networks/graph/summands.h"

@@ -1,5 +1,5 @@
 /* legal_precision.c - which device computes in which precision, and which layers. */
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/precision.h"
 #include "plan/strategy/legal.h"
 

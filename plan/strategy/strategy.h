@@ -69,7 +69,7 @@ typedef struct hp_strategy {
     int32_t clients;           /* processes per device */
     int32_t sched;             /* hp_sched */
     int32_t recompute;         /* hp_recompute */
-    int32_t prec;              /* hp_prec (networks/graph/deploy.h) */
+    int32_t prec;              /* hp_prec (networks/deploy/deploy.h) */
     int32_t comm[HP_TRAFFICS]; /* hp_comm_choice, or HP_COMM_AUTO */
     struct {
         int32_t how;     /* hp_sync: see plan/strategy/axes/axis_sync.h */

@@ -2,7 +2,7 @@
  * and what oneDNN takes for the same products. usage: bench_infer_conv NET IMAGE fp32|bf16|fp16|int8 [BATCH
  * [SECONDS]] */
 #include "exec/device/cpu/cpu_matrix.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/memory/memory_device.h"
 #include "networks/graph/layer.h"
 #include "tests/support/plan/built/whole_shape.h"

@@ -3,7 +3,7 @@
 #include "costmodels/models.h"
 #include "networks/graph/layer.h"
 #include "plan/memory/memory_device.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/program/work.h"
 
 #include <math.h>

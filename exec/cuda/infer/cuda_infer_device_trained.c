@@ -1,8 +1,8 @@
-/* cuda_infer_device_trained.c - prepares layers that run as trained (networks/graph/deploy.h): they use the
+/* cuda_infer_device_trained.c - prepares layers that run as trained (networks/deploy/deploy.h): they use the
  * launches of training, with parameters as float32 in the layer's pack, one after another. */
 #include "exec/cuda/infer/cuda_infer_device.h"
 #include "base/alloc.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include <stdlib.h>
 

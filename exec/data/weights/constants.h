@@ -82,7 +82,7 @@ hp_status hp_constants_filter(hp_constants *c, int layer, int64_t first, int64_t
                               hp_filter *f, hp_error *err);
 
 /* Reads a parameter unchanged, as float32 or float64, for layers that run as trained
- * (networks/graph/deploy.h). Errors: HP_EDATA (not finite). */
+ * (networks/deploy/deploy.h). Errors: HP_EDATA (not finite). */
 hp_status hp_constants_param(hp_constants *c, int param, hp_dtype dtype, void *to, hp_error *err);
 
 /* --- changes to weights of a float source, before anything is packed (exec/quant) --- */

@@ -1,7 +1,7 @@
 /* quantised_write.c - the list of a quantised file's tensors, and writing them layer by layer; see
  * quantised.h. */
 #include "exec/data/weights/quantised.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "exec/device/infer/infer_host.h"
 #include "exec/device/metric.h"
 #include "exec/device/device_move.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ typedef hp_status hp_infer_prepare_fn(hp_infer *in, const hp_bound *b, hp_infer_
 typedef struct hp_infer_host {
     const hp_infer_loops *loops, *wide; /* wide: for tasks with a float64 operand; NULL where none are */
     hp_infer_prepare_fn *matrix;        /* y = act(conv(x, w) + bias [+ y]): conv, convt, linear */
-    hp_infer_prepare_fn *trained;       /* layers that run as trained (networks/graph/deploy.h), with
+    hp_infer_prepare_fn *trained;       /* layers that run as trained (networks/deploy/deploy.h), with
                                          * constants in b->param */
 } hp_infer_host;
 

@@ -1,4 +1,4 @@
-/* prepare.h - works out what a task of a deployed graph (networks/graph/deploy.h) needs, once, before the
+/* prepare.h - works out what a task of a deployed graph (networks/deploy/deploy.h) needs, once, before the
  * first step: operands, activation, byte tables, constants. Plain data for every device. */
 #ifndef HP_PREPARE_H
 #define HP_PREPARE_H

@@ -2,7 +2,7 @@
  * repeatedly, because keeping one layer real can change its readers' input. */
 #include "networks/onnx/int8/int8.h"
 
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/fuse.h"
 #include "networks/onnx/onnx_names.h"
 

@@ -2,7 +2,7 @@
  * said here. */
 #include "plan/strategy/axis_kinds.h"
 
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/precision.h"
 
 #include <string.h>

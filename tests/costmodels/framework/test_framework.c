@@ -3,7 +3,7 @@
 #include "costmodels/framework/framework.h"
 
 #include "costmodels/cost_rows.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/precision.h"
 #include "networks/nets/nets.h"
 #include "sim/costs/costs.h"

@@ -2,7 +2,7 @@
  * not who sends what to whom. */
 #include "plan/check/check.h"
 #include "plan/codec/codecs.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/lower/lower.h"
 #include "tests/support/plan/random_net.h"
 #include "tests/support/plan/law_cases.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/memory/memory_device.h"
 #include "plan/memory/gpu_scratch.h"
 #include "plan/program/program.h"

@@ -1,6 +1,6 @@
 /* test_eager.c - what a framework keeps for transformers, compared with published formulas and closed forms;
  * and networks that ran or ran out of memory. */
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/lower/lower.h"
 #include "networks/nets/nets.h"
 #include "sim/memory/eager.h"

@@ -1,6 +1,6 @@
 /* test_estimate.c - what is known of a strategy before lowering, compared with its program: bounds on time
  * and memory, cuts; what an eager framework keeps, compared with published counts; what limits a step. */
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/memory/memory_device.h"
 #include "sim/memory/eager.h"
 #include "sim/search/predict.h"

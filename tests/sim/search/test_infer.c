@@ -1,6 +1,6 @@
 /* test_infer.c - the search in inference: strips of the image if memory is short, compared with trying
  * everything. */
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "networks/graph/depths.h"
 #include "sim/search/fix.h"
 #include "sim/search/search.h"

@@ -4,7 +4,7 @@
 
 #include "exec/data/weights/constants.h"
 #include "exec/device/device.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/lower/lower.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "exec/data/weights/weights.h"
 #include "base/rng.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include <stdarg.h>
 #include <stddef.h>

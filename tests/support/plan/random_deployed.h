@@ -6,7 +6,7 @@
 #ifndef HP_TESTS_RANDOM_DEPLOYED_H
 #define HP_TESTS_RANDOM_DEPLOYED_H
 
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "tests/support/plan/random_net.h"
 
 /* Only dense blocks, across units: operators that training has as well. */

@@ -1,9 +1,9 @@
 /* deploy.c - folding and fusing for inference, and the order of layers; see deploy.h. deploy_store.c chooses
  * the stores. */
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 #include "base/round.h"
-#include "networks/graph/deploy_inside.h"
+#include "networks/deploy/deploy_inside.h"
 #include "networks/graph/shape.h"
 #include "networks/graph/layer.h"
 #include "networks/graph/summands.h"

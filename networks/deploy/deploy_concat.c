@@ -6,7 +6,7 @@
  * then has more inputs, or an elementwise batch norm, scale or activation. Such an elementwise reader becomes
  * a concatenation with its parameters, activation and name. (Pleiss et al. 2017, "Memory-Efficient
  * Implementation of DenseNets", share the memory of joined maps; here the joined maps do not exist.) */
-#include "networks/graph/deploy_inside.h"
+#include "networks/deploy/deploy_inside.h"
 
 #include <string.h>
 

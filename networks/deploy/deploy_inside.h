@@ -2,7 +2,7 @@
 #ifndef HP_DEPLOY_INSIDE_H
 #define HP_DEPLOY_INSIDE_H
 
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 
 /* Renumbers tensors, units and indices. On entry, the layers of g are in their final places but refer to
  * tensor ids of `old`. */

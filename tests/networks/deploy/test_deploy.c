@@ -1,7 +1,7 @@
 /* test_deploy.c - inference graphs: what is folded, how tensors are stored, what fits; and their programs,
  * proved. */
 #include "networks/graph/acts.h"
-#include "networks/graph/deploy.h"
+#include "networks/deploy/deploy.h"
 #include "plan/program/program.h"
 #include "plan/lower/lower.h"
 #include "plan/check/check.h"

@@ -1,5 +1,5 @@
 /* deploy_store.c - chooses how inference stores each tensor, and inserts the conversions between stores. */
-#include "networks/graph/deploy_inside.h"
+#include "networks/deploy/deploy_inside.h"
 #include "base/alloc.h"
 #include "networks/graph/shape.h"
 
