@@ -36,5 +36,9 @@ hp_summand hp_summand_at(const hp_graph *g, const hp_layer *l, int k);
 static inline int hp_summands(const hp_layer *l) {
     return l->summands > 0 ? l->summands : 1;
 }
+/* Does the kernel add up whole blocks, each as wide as its output? */
+static inline bool hp_layer_adds_blocks(const hp_layer *l) {
+    return l->op == HP_SUM && hp_summands(l) > 1;
+}
 
 #endif

@@ -8,6 +8,7 @@
  * in a whole buffer; the network's own output leaves strip by strip. (The line buffers of stencil pipelines;
  * Alwani et al., MICRO 2016, fuse convolutions so.) */
 #include "plan/lower/lower_inside.h"
+#include "networks/graph/reads.h"
 
 #include <string.h>
 

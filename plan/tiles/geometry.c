@@ -4,6 +4,7 @@
  * in a row; each computes only its own box of it. A tensor between two such layers is computed as far as
  * later layers need (communication-avoiding, Demmel et al. 2008). */
 #include "networks/graph/branch.h"
+#include "networks/graph/reads.h"
 #include "plan/tiles/tile.h"
 
 #include <string.h>

@@ -58,12 +58,6 @@ hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t 
  * (without padding). Empty if `out` is. */
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out);
 
-/* Does the layer read rows or columns beyond its output position (a window larger than its stride, or an
- * attention window)? */
-bool hp_layer_has_halo(const hp_graph *g, int layer);
-/* Does one output row depend on all input rows, or on rows at other positions? */
-bool hp_layer_reads_all_rows(const hp_graph *g, int layer);
-
 /* Can the layer read its input from a buffer of box `have` (which contains `need`) without a copy? */
 bool hp_layer_reads(const hp_graph *g, int layer, const hp_box *need, const hp_box *have);
 /* The part of a buffer of box `have` that a layer of a deployed graph sees when it needs `need`: rows of one

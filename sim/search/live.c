@@ -2,6 +2,7 @@
  * here. */
 #include "sim/search/live.h"
 #include "base/alloc.h"
+#include "networks/graph/reads.h"
 
 #include <stdlib.h>
 

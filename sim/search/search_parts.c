@@ -2,6 +2,7 @@
 #include "sim/search/search_parts.h"
 
 #include "base/hash.h"
+#include "networks/graph/reads.h"
 #include "networks/graph/summands.h"
 #include "plan/memory/memory_device.h"
 #include "sim/search/live.h"

@@ -1,6 +1,7 @@
 /* test_geometry.c - what every part of a stage holds: enough for its layers, and computed no further than
  * they read. With several layers per exchange: the published depths, counts and redundant rows of
  * communication-avoiding halos. */
+#include "networks/graph/reads.h"
 #include "networks/nets/net_act.h"
 #include "tests/support/plan/brute_tiles.h"
 #include "tests/support/plan/odd_net.h"

@@ -1,6 +1,7 @@
 /* test_tile.c - boxes of single layers: the parts' own boxes cover a tensor exactly once; a layer's need, and
  * a kernel's view of it, equal a count tap by tap. Every operator, images down to one pixel, more tiles than
  * rows. */
+#include "networks/graph/reads.h"
 #include "networks/graph/resample.h"
 #include "tests/support/plan/single_layer.h"
 #include "tests/support/plan/law_cases.h"
