@@ -6,9 +6,6 @@
 #include "networks/graph/optimizer.h"
 #include "plan/strategy/axes/axis_zero.h"
 #include "plan/check/check_inside.h"
-#include "plan/program/print.h"
-
-#include <stdarg.h>
 
 enum {
     MAX_TASKS = 1 << 26,
@@ -22,17 +19,6 @@ static const int64_t MAX_DUMMY_NS = INT64_C(3600) * 1000000000;
 static const int64_t MAX_ARENA = INT64_C(1) << 56; /* keeps sums of a few sizes within 63 bits */
 
 #define REFUSE(...) return hp_fail(err, HP_EPLAN, __VA_ARGS__)
-
-hp_status hp_check_refuse(const hp_check_at *at, const char *code, const char *fmt, ...) {
-    char what[400], label[200];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    if (at->task < 0) return hp_fail(at->err, HP_EPLAN, "%s: rank %d: %s", code, at->role, what);
-    return hp_fail(at->err, HP_EPLAN, "%s: rank %d task %d (%s): %s", code, at->role, at->task,
-                   hp_task_label(at->p, at->g, &at->p->role[at->role], at->task, label, sizeof label), what);
-}
 
 static hp_status check_degrees(const hp_program *p, hp_error *err) {
     if (p->n_role < 1 || p->n_role > HP_MAX_ROLES || p->dp < 1 || p->dp > MAX_RANKS / p->n_role ||

@@ -3,26 +3,7 @@
 #include "plan/strategy/strategy_axis.h"
 #include "plan/strategy/rules_mpi4dl.h"
 
-#include <stdarg.h>
 #include <string.h>
-
-void hp_refuse(hp_reject *why, hp_reject_code code, const char *limit, ...) {
-    if (!why) return;
-    va_list ap;
-    va_start(ap, limit);
-    why->code = code;
-    vsnprintf(why->limit, sizeof why->limit, limit, ap);
-    va_end(ap);
-}
-
-bool hp_fix(hp_reject *why, const char *fix, ...) {
-    if (!why) return false;
-    va_list ap;
-    va_start(ap, fix);
-    vsnprintf(why->fix, sizeof why->fix, fix, ap);
-    va_end(ap);
-    return false;
-}
 
 /* Keys by the turn of their rules. */
 static const hp_axis *const by_turn[] = {

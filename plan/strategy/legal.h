@@ -26,11 +26,6 @@ static inline bool hp_legal_fits_stages(const hp_legal_case *c, int stages) {
 
 enum { HP_MAX_GROUPS = 65536 }; /* micro-batches of a step: a program lists the tasks of each */
 
-/* `why` may be NULL. hp_fix returns false, so that a rule can end with it. */
-void hp_refuse(hp_reject *why, hp_reject_code code, const char *limit, ...)
-    __attribute__((format(printf, 3, 4)));
-bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 2, 3)));
-
 /* legal_training.c: layers that share a parameter. */
 bool hp_legal_tied(const hp_legal_case *c, hp_reject *why);
 

@@ -2,6 +2,8 @@
 #ifndef HP_REJECT_H
 #define HP_REJECT_H
 
+#include <stdbool.h>
+
 typedef enum hp_reject_code {
     HP_FEASIBLE, /* 0: no reject */
 #define REJECT(id, text) HP_REJECT_##id,
@@ -18,6 +20,12 @@ typedef struct hp_reject {
      * hp_search_fix turns it into a change that works, or says that it found none; only then is it shown. */
     char fix[HP_FIX_TEXT];
 } hp_reject;
+
+/* Say no: the code and the limiting number, and then what would meet the rule. `why` may be NULL. hp_fix returns false, so
+ * that a rule can end with it. */
+void hp_refuse(hp_reject *why, hp_reject_code code, const char *limit, ...)
+    __attribute__((format(printf, 3, 4)));
+bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 2, 3)));
 
 /* "E-MEM"; HP_FEASIBLE: "". */
 const char *hp_reject_text(hp_reject_code code);

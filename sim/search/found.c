@@ -26,17 +26,12 @@ void found_free(found *f) {
     for (int i = 0; i < f->n_worker; i++) hp_arena_free(f->worker[i].arena);
 }
 
-double found_value(const hp_evaluation *e, hp_sort sort) {
-    if (sort == HP_SORT_MEMORY) return (double)e->figures.memory_bytes;
-    return e->figures.step_s;
-}
-
 /* Equal ones keep their order of arrival. */
 static void keep(found *f, const hp_evaluation *e) {
     hp_search_result *r = f->r;
-    const double value = found_value(e, f->o->sort);
+    const double value = hp_search_value(e, f->o->sort);
     int at = r->n;
-    while (at > 0 && found_value(&r->best[at - 1], f->o->sort) > value) at--;
+    while (at > 0 && hp_search_value(&r->best[at - 1], f->o->sort) > value) at--;
     if (at >= f->o->top) return;
     HP_ROOM(f->arena, r->best, r->n, f->capacity);
     memmove(&r->best[at + 1], &r->best[at], sizeof *r->best * (size_t)(r->n - at));
@@ -46,7 +41,7 @@ static void keep(found *f, const hp_evaluation *e) {
 
 static void keep_family(found *f, const hp_evaluation *e) {
     hp_evaluation *best = &f->best_of[hp_family_of(&e->strategy)];
-    if (best->n_role && found_value(best, f->o->sort) <= found_value(e, f->o->sort)) return;
+    if (best->n_role && hp_search_value(best, f->o->sort) <= hp_search_value(e, f->o->sort)) return;
     *best = *e;
 }
 
@@ -85,7 +80,7 @@ static void remember_open(found *f, const hp_scored_point *p) {
 
 void found_leave_open(found *f, const hp_scored_point *p) {
     hp_search_result *r = f->r;
-    if (r->n && p->bound > found_value(&r->best[0], f->o->sort) * (1 + 1e-9)) {
+    if (r->n && p->bound > hp_search_value(&r->best[0], f->o->sort) * (1 + 1e-9)) {
         found_rule_out(f, p);
         return;
     }
@@ -97,7 +92,7 @@ void found_leave_open(found *f, const hp_scored_point *p) {
 
 double hp_search_gap(const hp_search_result *r, hp_sort sort) {
     if (!r->open || !r->n) return 0;
-    const double best = found_value(&r->best[0], sort);
+    const double best = hp_search_value(&r->best[0], sort);
     return best > r->open_bound ? 1 - r->open_bound / best : 0;
 }
 
@@ -239,7 +234,7 @@ static void list_absent(found *f) {
 /* Lists open points that may still beat the best. */
 static hp_status list_open(found *f, hp_error *err) {
     hp_search_result *r = f->r;
-    const double best = r->n ? found_value(&r->best[0], f->o->sort) : INFINITY;
+    const double best = r->n ? hp_search_value(&r->best[0], f->o->sort) : INFINITY;
     for (int i = 0; i < f->n_open; i++) {
         const hp_scored_point *p = &f->open[i];
         hp_estimate e;

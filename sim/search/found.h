@@ -25,8 +25,6 @@ found found_new(hp_arena *arena, const hp_eval_setup *setup, const hp_space *spa
                 const hp_search_options *o, hp_search_result *r);
 void found_free(found *f);
 
-/* The value used for ranking, smaller is better: seconds or bytes. */
-double found_value(const hp_evaluation *e, hp_sort sort);
 /* Adds a candidate or a reject. */
 void found_add(found *f, const hp_evaluation *e, int order);
 /* Notes a point that cannot beat those kept, or that was not simulated for lack of budget. */

@@ -1,5 +1,5 @@
 /* rank.c - the common ranking of candidates. */
-#include "sim/search/found.h"
+#include "sim/search/search.h"
 
 #include <stdlib.h>
 
@@ -14,9 +14,14 @@ static int ranked_compare(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+double hp_search_value(const hp_evaluation *e, hp_sort sort) {
+    if (sort == HP_SORT_MEMORY) return (double)e->figures.memory_bytes;
+    return e->figures.step_s;
+}
+
 /* Candidates with different batches are compared by images, not by seconds. */
 static double rank_value(const hp_evaluation *e, hp_sort sort) {
-    return sort == HP_SORT_IMAGES ? -e->figures.images_per_s : found_value(e, sort);
+    return sort == HP_SORT_IMAGES ? -e->figures.images_per_s : hp_search_value(e, sort);
 }
 
 /* Prediction per sample, because batches may differ. */

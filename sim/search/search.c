@@ -38,7 +38,7 @@ typedef struct wave {
 static bool hopeless(const found *f, const hp_scored_point *p, bool large) {
     if (f->r->n == 0 || (!large && f->r->n < f->o->top)) return false;
     const hp_evaluation *limit = &f->r->best[large ? 0 : f->r->n - 1];
-    return p->bound > found_value(limit, f->o->sort) * (1 + 1e-9);
+    return p->bound > hp_search_value(limit, f->o->sort) * (1 + 1e-9);
 }
 
 static bool may_cut_otherwise(const hp_point *p) {
@@ -53,7 +53,7 @@ static hp_status try_point(const found *f, hp_search_worker *w, const hp_point *
     if (large && depth == HP_EVAL_RANK) {
         HP_TRY(hp_evaluate(w->eval, w->arena, &s, HP_EVAL_QUICK, e, err));
         if (e->reject.code ||
-            (f->r->n && found_value(e, f->o->sort) > found_value(&f->r->best[0], f->o->sort)))
+            (f->r->n && hp_search_value(e, f->o->sort) > hp_search_value(&f->r->best[0], f->o->sort)))
             return HP_OK;
     }
     return hp_evaluate(w->eval, w->arena, &s, depth, e, err);

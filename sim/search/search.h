@@ -109,6 +109,9 @@ hp_status hp_search_backends(hp_eval *eval, hp_arena *arena, hp_eval_depth depth
  * again, to HP_EVAL_RANK. hp_search applies this to its results. */
 hp_status hp_search_uneven(hp_eval *eval, hp_arena *arena, hp_evaluation *e, hp_error *err);
 
+/* The value used for ranking, smaller is better: seconds or bytes. */
+double hp_search_value(const hp_evaluation *e, hp_sort sort);
+
 /* Are two candidates indistinguishable? Compares their measurements if both have them (overlapping
  * intervals), otherwise their predictions (hp_interval_tie). Candidates with different counts of gpus never
  * tie. */
