@@ -30,7 +30,7 @@ static const command commands[] = {
 };
 enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32 };
 
-/* What the documentation names and this version does not have. */
+/* Names in the documentation that this version does not have. */
 typedef struct planned {
     const char *kind, *name, *summary;
 } planned;
@@ -140,7 +140,7 @@ static int print_help(void) {
     return finish(HP_OK);
 }
 
-/* In indented lines of 79 columns. */
+/* Prints the text in indented lines of 79 columns. */
 static void print_wrapped(const char *text) {
     enum { WIDTH = 79, INDENT = 5 };
     int column = 0;

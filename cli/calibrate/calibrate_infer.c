@@ -42,7 +42,7 @@ static const series ON_GPUS[] = {
     {"resnet50", 64, 8192, {1}, false, false, true},
 };
 enum { STRIPS = 8 };
-/* By name; those that a device lacks are skipped. */
+/* Precisions to calibrate, by name; those that a device lacks are skipped. */
 static const char *const precisions[] = {"fp32", "int8"}, *const stored[] = {"tf32", "bf16", "fp16",
                                                                              "int8-dynamic"};
 

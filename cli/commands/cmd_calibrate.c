@@ -82,7 +82,7 @@ typedef struct setup {
     bool partial;         /* not everything is measured: keep the table's other rows */
 } setup;
 
-/* Between nodes, about so long for each size in a pass. */
+/* Time for each size in a pass between nodes, roughly. */
 #define SECONDS_OF_A_SIZE 0.1
 
 static hp_status parse_sizes(const options *o, setup *s, int64_t *passes, hp_error *err) {
@@ -236,7 +236,7 @@ typedef struct kept {
     hp_calibration *calibration;
 } kept;
 
-/* Its samples are used, and kept. */
+/* Uses the run's samples, and keeps them. */
 static hp_status keep_samples(void *self, const char *name, hp_db *db, hp_error *err) {
     const kept *k = self;
     HP_TRY(hp_calibration_add(k->calibration, name, time(NULL), db, err));
@@ -262,7 +262,7 @@ static void show_job(cli_progress *bar, const setup *s, int i, int done, double 
     cli_progress_update(bar, i, text);
 }
 
-/* Those that were not run since this calibration began, possibly in an earlier process. */
+/* Runs the jobs that have not run since this calibration began, possibly in an earlier process. */
 static hp_status run_jobs(const setup *s, hp_calibration *c, calibrate_outcome *out, hp_error *err) {
     const double start_s = hp_now_s();
     cli_progress bar;
@@ -392,7 +392,7 @@ static hp_status quick_hold(void *self, const calibrate_job *job, hp_error *err)
     return execute_job(q->setup, job, &(run_use){&h, hold}, err);
 }
 
-/* As `hplan simulate` with the same options would search. */
+/* Searches as `hplan simulate` with the same options would. */
 static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calibration *c,
                            calibrate_outcome *out, hp_error *err) {
     const simulate_options wanted = {.network = {.net = o->net, .image = o->image, .prec = o->prec},
@@ -409,7 +409,7 @@ static hp_status run_quick(hp_arena *arena, const options *o, setup *s, hp_calib
 
 /* --- the command --- */
 
-/* What a calibration is of, so that another one does not go on with it. */
+/* Identifies a calibration, so that only the same one is continued. */
 static const char *jobs_text(hp_arena *arena, const options *o, const setup *s) {
     if (s->quick || o->from) return "";
     return hp_arena_printf(arena, "%s %s %s %s %s %s %s", o->compute ? "compute" : "", o->comm ? "comm" : "",

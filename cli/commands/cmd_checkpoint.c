@@ -118,7 +118,7 @@ static hp_status add_param(exported *e, int32_t kind, const char *name, hp_error
     return HP_OK;
 }
 
-/* As --save does, beside every running mean. */
+/* Adds num_batches_tracked beside every running mean, as --save does. */
 static void add_counter(exported *e, const char *name) {
     static const char MEAN[] = "running_mean";
     const size_t n = strlen(name), tail = strlen(MEAN);

@@ -78,12 +78,12 @@ static const char *cache_text(const hp_here *h, char *out, size_t n) {
     return out;
 }
 
-/* What limits, or null. */
+/* The text of a limit, or null. */
 static json_t *limit_json(const char *limit) {
     return limit[0] ? json_string(limit) : json_null();
 }
 
-/* What `--machine local` is made of: one truth for planner, executor and doctor. */
+/* The facts behind `--machine local`: planner, executor and doctor share them. */
 static void probe_cores(finding *f, json_t *facts) {
     hp_here h;
     hp_error err;
@@ -191,7 +191,7 @@ static const char *of_device(const json_t *exec, const hp_device_info *d, const 
     return json_string_value(json_object_get(exec, key));
 }
 
-/* What hplan-exec says of its GPU part, or why it has none, beside the driver. */
+/* Reports hplan-exec's GPU part, or why it has none, and the driver. */
 static void probe_gpu(finding *f, json_t *facts) {
     const json_t *exec = json_object_get(facts, "hplan_exec");
     const hp_device_info *d = &hp_devices[HP_DEVICE_CUDA];

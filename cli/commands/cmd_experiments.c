@@ -20,7 +20,7 @@ static void count(experiment_report *r) {
     }
 }
 
-/* What may have been fitted to these figures: a row that several files are cited by is one. */
+/* Counts table rows that may have been fitted to these figures; a row that several files cite counts once. */
 static hp_status count_cited(hp_arena *arena, experiment_report *r, hp_error *err) {
     const char **cited = HP_NEW(arena, const char *, r->book->n);
     int n = 0;

@@ -159,7 +159,7 @@ static void print_roles(const hp_plan *plan, const hp_cost_table *costs, const h
     }
 }
 
-/* What the step rests on, under the conditions that it was predicted with. */
+/* Finds what the step rests on, under the conditions of its prediction. */
 static hp_status find_exposure(frame *f, const hp_plan *plan, hp_exposure *exposure, hp_error *err) {
     hp_eval_setup setup;
     hp_evaluation v = {.reject = {0}};

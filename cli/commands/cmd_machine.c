@@ -50,7 +50,7 @@ static hp_status check(frame *f, const char *what, hp_error *err) {
     return HP_OK;
 }
 
-/* Its GPUs, if it has any, else its cores. */
+/* Describes this node's GPUs if it has any, else its cores. */
 static hp_status detect(frame *f, const char *sys, hp_error *err) {
     local_gpu g;
     hp_error none;

@@ -156,7 +156,8 @@ static void add_network(hp_arena *arena, next_command *c, const options *o, cons
     next_option(c, "--classes", o->onnx ? NULL : hp_arena_printf(arena, "%d", plan->classes));
 }
 
-/* What the integers cost in accuracy; and, of a network that has a name or a file, a plan that runs them. */
+/* Suggests commands: one that shows what the integers cost in accuracy and, for a network with a name or a
+ * file, one that plans with them. */
 static void print_next(frame *f, const hp_plan *plan, const char *file) {
     const options *o = f->options;
     next_command eval = next_start("eval"), make = next_start("simulate"), run = next_start("run plan.db");

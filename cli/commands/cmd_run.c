@@ -61,7 +61,7 @@ static hp_status check_file(const char *option, const char *path, hp_error *err)
     return hp_fail(err, HP_EDATA, "%s %s: %s", option, path, strerror(errno));
 }
 
-/* What is no name of data, nor several words of it (patches:SLIDE,size=256), is a folder or a file. */
+/* Data is a folder or a file unless it is a name, or several words of one (patches:SLIDE,size=256). */
 static hp_status check_data(const run_options *o, const char *option, const char *key, hp_error *err) {
     const char *data = run_options_passed(o, key);
     const bool named =

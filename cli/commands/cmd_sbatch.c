@@ -61,7 +61,7 @@ static const char *name_of(hp_arena *arena, const hp_plan *plan, const options *
     return o->name ? o->name : name;
 }
 
-/* Where its ranks are. */
+/* Sets the nodes, and the ranks on each. */
 static void lay_out(const hp_plan *plan, job_script *j) {
     const hp_machine *m = &plan->machine;
     const int clients = plan->strategy.clients > 0 ? plan->strategy.clients : 1;

@@ -134,7 +134,7 @@ static hp_status read_view(view *v, const char *what, hp_error *err) {
 
 /* --- ranks --- */
 
-/* What a rank stands at; "" where nothing is known. */
+/* What a rank is doing; "" where nothing is known. */
 static void label_of(const view *v, int rank, char out[200]) {
     const hp_board_entry *e = &v->now[rank];
     out[0] = '\0';

@@ -36,7 +36,7 @@ static const char *main_reason(const hp_evaluation *a, const hp_evaluation *b, d
     return longer(&a->strategy, &b->strategy);
 }
 
-/* Where the asked one does not lose by what ranks strategies, the step per image. */
+/* Is `a` no slower than `b` in the step per image, by which strategies are ranked? */
 static bool is_ahead(const hp_candidate *a, const hp_candidate *b) {
     return a->step_s / (double)a->batch <= b->step_s / (double)b->batch;
 }
@@ -79,7 +79,7 @@ static void print_row(const char *what, const char *asked, const char *best) {
     printf("  %-16s %22s %22s\n", what, asked, best);
 }
 
-/* In the figures of simulate's table. */
+/* The interval of a candidate, written as in simulate's table. */
 static const char *interval_text(const hp_candidate *c, char out[64]) {
     char between[64];
     const bool known = simulate_interval(c, "-", between);
@@ -134,7 +134,7 @@ static json_t *why_json(const hp_plan *plan, const hp_evaluation *asked, const h
                      figures_json(asked), "selected", figures_json(best), "rejected", reject);
 }
 
-/* What is asked for: a strategy, or the number of a stored candidate; with the batch it was ranked at. */
+/* The question: a strategy, or the number of a stored candidate, with the batch at which it was ranked. */
 typedef struct question {
     hp_strategy strategy;
     int64_t batch;

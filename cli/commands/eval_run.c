@@ -36,7 +36,7 @@ static hp_status read_line(void *self, const char *line, hp_error *err) {
                : hp_fail(err, HP_EINTERNAL, "hplan-exec wrote a line that is not a JSON object: %.80s", line);
 }
 
-/* What hplan-exec is asked for: the test split once, in file order, its logits in `logits`. */
+/* Adds hplan-exec's options: the test split once, in file order, its logits to `logits`. */
 static hp_status add_options(hp_arena *arena, const eval_setup *s, const hp_plan *plan, const workspace *w,
                              const char *prec, const char *logits, cli_launch *l, hp_error *err) {
     const char *given = s->quant && !strcmp(prec, "int8") ? s->quant : s->weights, *weights = NULL;

@@ -75,7 +75,7 @@ hp_status run_offer_read(const hp_plan *plan, const char *hostfile, run_offer *o
     return HP_OK;
 }
 
-/* On this node; forced onto fewer nodes than it was made for, ranks share them evenly. */
+/* Bytes on this node. On fewer nodes than the plan was made for (--force), ranks are shared evenly. */
 static int64_t bytes_here(const hp_plan *plan, const demand *d, const run_offer *o) {
     const int64_t forced = d->total_bytes / o->given.nodes;
     if (hp_device_on_gpu(plan->device) || !o->given.here) return 0;
@@ -114,7 +114,7 @@ static const char *plan_again(hp_arena *arena, const hp_plan *plan, int64_t batc
             : hp_arena_printf(arena, " --device %s", plan->device->name));
 }
 
-/* What as many of the plan's ranks take as there are devices here. */
+/* The batch for as many of the plan's ranks as there are devices here. */
 static int64_t share_of_batch(const hp_plan *plan, const demand *d, const run_offer *o) {
     const int here = o->devices > 0 ? o->devices : o->here.cores;
     const int64_t share = here < d->ranks ? plan->batch * here / d->ranks : plan->batch;
@@ -125,7 +125,7 @@ static const char *plural(int n) {
     return n == 1 ? "" : "s";
 }
 
-/* What would do, beside planning for this machine. */
+/* Suggests what would do, besides planning for this machine. */
 static const char *ways_on(hp_arena *arena, const demand *d, const run_offer *o) {
     if (d->nodes > o->given.nodes) return hp_arena_printf(arena, "give %d nodes with --hostfile, ", d->nodes);
     const bool on_cores = d->devices <= o->here.cores && d->node_bytes <= o->here.free_bytes;

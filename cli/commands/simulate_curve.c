@@ -9,7 +9,7 @@
 
 /* --- reasons and points --- */
 
-/* What a fix helps, before what only lacks memory and is legal, before the most frequent. */
+/* A reason with a fix says more, then a lack of memory of a legal strategy, then the more frequent one. */
 static bool says_more(const hp_rejected *a, const hp_rejected *b) {
     const bool a_memory = a->code == HP_REJECT_MEM, b_memory = b->code == HP_REJECT_MEM;
     const bool a_fixed = hp_fix_found(a->fix), b_fixed = hp_fix_found(b->fix);

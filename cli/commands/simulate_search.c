@@ -44,7 +44,7 @@ static void note_open(const simulate_setup *s, const hp_search_result *r, simula
     for (int i = 0; i < r->n_promising; i++) add_promising(f, &r->promising[i]);
 }
 
-/* In the precision at hand: candidates of this count come from `first` on. */
+/* Searches in the current precision; candidates of this count begin at `first`. */
 static hp_status search_precision(hp_arena *arena, const simulate_setup *s, int gpus, int first,
                                   simulate_found *f, hp_error *err) {
     const int64_t asked = simulate_batch(s, gpus), batch = asked ? asked : gpus;

@@ -76,7 +76,7 @@ hp_status experiment_parse_row(hp_arena *arena, char *line, int number, experime
 /* Strips blanks at both ends; `text` is modified. */
 char *experiment_trim(char *text);
 
-/* What predicts. */
+/* The costs by which experiments are predicted. */
 typedef struct experiment_costs {
     bool roofline; /* peak rates of the data sheets and nothing else */
     const char *const
@@ -187,11 +187,11 @@ typedef struct experiment_profile {
     int points, hit;
     double error; /* sum */
 } experiment_profile;
-/* Those with points. */
+/* Lists the frameworks with points. */
 int experiment_profiles(hp_arena *arena, const experiment_book *b, experiment_run *const *run,
                         experiment_profile **list);
 
-/* All of it. */
+/* Everything that `hplan experiments` reports. */
 typedef struct experiment_report {
     const experiment_book *book;
     experiment_run **run, **roofline;

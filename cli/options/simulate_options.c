@@ -301,7 +301,7 @@ static hp_status add_precision(const char *word, simulate_setup *s, hp_error *er
     return HP_OK;
 }
 
-/* On this device, and with the units of the machine's GPUs. */
+/* Is the precision possible on this device, with the units of the machine's GPUs? */
 static hp_status check_precision(const simulate_setup *s, int prec, hp_error *err) {
     const hp_device_class *class = &s->machine.device;
     hp_reject why;

@@ -63,7 +63,7 @@ static void note_processor(const simulate_setup *s) {
 
 /* --- the speed now --- */
 
-/* As many ranks as compute at a time in the largest plan that is asked for. */
+/* Number of ranks that compute at a time in the largest plan asked for. */
 static int ranks_of(const simulate_setup *s) {
     int most = s->curves.has_strategy ? hp_strategy_ranks(&s->curves.strategy) : 1;
     for (int i = 0; i < s->curves.n_count; i++) most = s->curves.count[i] > most ? s->curves.count[i] : most;

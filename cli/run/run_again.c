@@ -20,7 +20,7 @@ void run_again_end(run_again *a) {
     a->left[0] = '\0';
 }
 
-/* What was saved is as it was. */
+/* Did ranks die or stall? Then saved checkpoints are intact. */
 static bool lost_ranks(hp_status s) {
     return s == HP_EDEAD || s == HP_ESTALL;
 }

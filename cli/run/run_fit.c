@@ -22,7 +22,7 @@ static hp_status at_hand(const run_fit *f, hp_plan *plan, hp_machine *m, hp_erro
     return hp_machine_load("local", m, err);
 }
 
-/* With as many nodes as are given, and the memory that is free. */
+/* The machine at hand with the given number of nodes and its free memory. */
 static hp_status machine_here(const run_fit *f, const run_offer *o, hp_plan *plan, hp_error *err) {
     hp_machine m;
     HP_TRY(at_hand(f, plan, &m, err));

@@ -19,7 +19,7 @@ static void print_compute(const hp_cost_table *t) {
     }
 }
 
-/* What a row of communication is of. */
+/* The subject of a communication row. */
 typedef struct comm {
     const char *name, *redop;
     char way[40]; /* "own.ring", "nccl", "" */

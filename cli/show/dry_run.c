@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* As short as a shell allows. */
+/* Quotes a word as briefly as a shell allows. */
 static const char *word(hp_arena *arena, const char *s) {
     const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
     return *s && strspn(s, plain) == strlen(s) ? s : hp_shell_quoted(arena, s);

@@ -103,7 +103,7 @@ static void show_accuracy(const json_t *f) {
     printf("the test split, loss %.4f\n", number(f, "eval_loss"));
 }
 
-/* What saving cost, of the time that the steps took. */
+/* Prints the cost of saving, as a part of the steps' time. */
 static void show_checkpoints(const json_t *c, double steps_s) {
     char bytes[32], time[32];
     if (!c) return;

@@ -5,7 +5,7 @@
 /* Precisions that a user of float32 may not have thought of: of those with 16 bits the first one there is. */
 static const hp_prec sixteen_bits[] = {HP_PREC_BF16, HP_PREC_FP16, HP_PREC_TF32},
                      eight_bits[] = {HP_PREC_INT8};
-/* Where ranks wait for gradients. */
+/* Changes for plans whose ranks wait for gradients. */
 static const char *const looser[] = {"compress=allreduce:bf16", "compress=allreduce:int8",
                                      "compress=allreduce:powersgd:4", "sync=local:8"};
 static const double WORTH_TRYING = 0.05; /* part of the step that ranks wait for gradients */

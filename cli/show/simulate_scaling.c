@@ -9,7 +9,7 @@
 
 /* --- table --- */
 
-/* As `why` and `run --plan` count. */
+/* Numbers candidates as `why` and `run --plan` count them. */
 static int number_of(const simulate_found *f, const hp_evaluation *e) {
     for (int i = 0; i < f->n; i++) {
         const hp_candidate *c = &f->list[i].figures;

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-/* What is worth another look: by estimates alone. */
+/* Prints candidates that deserve another look, judged by estimates alone. */
 static void print_promising(const simulate_found *f) {
     char text[HP_STRATEGY_TEXT], about[32], least[32], bytes[32];
     if (f->unseen.n_promising)
@@ -73,7 +73,7 @@ static void print_single_values(const simulate_setup *s, const simulate_found *f
     }
 }
 
-/* What the table may have no room for. */
+/* Prints what the table may have no room for. */
 static void print_certainty(const simulate_found *f) {
     const hp_candidate *best = &f->list[f->chosen].figures;
     char between[64], quiet[32];

@@ -17,7 +17,7 @@ bool simulate_zero_note(const simulate_found *f, char out[200]);
 void simulate_print_device(const simulate_setup *s, const simulate_found *f);
 void simulate_json_device(const simulate_setup *s, const simulate_found *f, json_t *o);
 void simulate_print(const simulate_setup *s, const simulate_found *f);
-/* Its parts: candidates and families without one; how sure the answer is. */
+/* Parts of it: candidates and families without one; how sure the answer is. */
 void simulate_print_table(const simulate_setup *s, const simulate_found *f);
 /* One row per count of each curve; what an epoch of the selected plan takes. */
 void simulate_print_scaling(const simulate_setup *s, const simulate_found *f);
