@@ -72,7 +72,7 @@ static void let_pass(hp_interp *in, int32_t task) {
     interp_complete(in, task, now_ns, now_ns);
 }
 
-/* All of a queue that may start now. */
+/* Starts everything of a queue that may start now. */
 static hp_status start_queue(hp_interp *in, int queue, hp_error *err) {
     for (int task; (task = hp_ready_task(&in->ready, queue)) >= 0;) {
         if (passes(in, task)) {

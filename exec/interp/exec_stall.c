@@ -2,7 +2,7 @@
 #include "exec/interp/exec_inside.h"
 #include "plan/program/print.h"
 
-/* What the rank waits for: the oldest operation under way, else the head of the compute queue. */
+/* The task that the rank waits for: the oldest operation under way, else the head of the compute queue. */
 static int32_t awaited(const hp_interp *in) {
     int32_t task = in->n_flight ? in->flight[0].task : hp_ready_head(&in->ready, 0);
     for (int f = 1; f < in->n_flight; f++)

@@ -170,7 +170,7 @@ static hp_status enqueue(hp_interp *in, int32_t task, hp_error *err) {
     return HP_OK;
 }
 
-/* What the host does comes after all compute tasks before it all the same. */
+/* Host tasks, too, wait for all compute tasks before them. */
 static bool may_compute(const hp_interp *in) {
     const int task = hp_ready_task(&in->ready, 0);
     return task >= 0 && (!hp_task_on_host(interp_task(in, task)->op) || in->n_computing == 0);

@@ -71,7 +71,7 @@ static bool has_backend(const hp_program *p, int32_t backend) {
     return false;
 }
 
-/* Where ranks read each other's memory it must be such that they can. */
+/* Picks shared memory where ranks read each other's memory. */
 static const hp_memory_ops *kind_of_memory(const hp_job *j) {
     const bool wanted = has_backend(j->plan.program, HP_BACKEND_SHM) ||
                         (j->options->eval && has_backend(j->plan.eval, HP_BACKEND_SHM));
@@ -237,7 +237,7 @@ static hp_status bind_cores(hp_job *j, hp_error *err) {
     return hp_bind_rank(j->comm, (int)j->options->threads, bind, &j->cores.bound, err);
 }
 
-/* As --quota says; after the cores were counted, which a quota makes fewer. */
+/* Applies --quota, after the cores were counted, because a quota reduces that count. */
 static hp_status slow_down(hp_job *j, hp_error *err) {
     double processors;
     if (!j->options->machine.quota) return HP_OK;

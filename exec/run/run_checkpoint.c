@@ -10,7 +10,7 @@
 
 /* --- what this run is --- */
 
-/* Its state lies alike in every run with the same of these. */
+/* Identifies the layout of the state: runs with the same text have it in the same places. */
 static const char *layout_of(const hp_job *j) {
     char strategy[HP_STRATEGY_TEXT];
     return hp_arena_printf(j->memory, "%s on %s by hplan %s", hp_strategy_text(&j->plan.strategy, strategy),

@@ -7,7 +7,7 @@ static int64_t bytes_of(const hp_program *p, int64_t elems) {
     return elems * hp_dtype_bytes((hp_dtype)p->dtype);
 }
 
-/* Where the rank's part of a bucket is: among all of its parameters, and among the parts. */
+/* Places of the rank's part of a bucket: among all of its parameters, and among the parts. */
 typedef struct part_at {
     int64_t whole, parts, bytes;
 } part_at;

@@ -66,7 +66,7 @@ static hp_status scale_loss(hp_job *j, int32_t iter, hp_error *err) {
     return HP_OK;
 }
 
-/* As it was before they were clipped; negative: nobody asked. */
+/* The gradients' norm before clipping; negative: nobody asked for it. */
 static double gradient_norm(const hp_job *j, const hp_step *s) {
     const double *metric = hp_interp_metric(j->train.interp);
     const double labels = metric[HP_METRIC_COUNTED],
@@ -115,14 +115,14 @@ static hp_status run_step(hp_job *j, int32_t iter, double *step_s, hp_error *err
     return hp_report_step(&r, err);
 }
 
-/* Between steps: the machine's speed, where it is sampled. */
+/* Samples the machine's speed between steps, where that is asked for. */
 static hp_status sample_speed(hp_job *j, int64_t done, hp_error *err) {
     if (!j->timing.sampler) return HP_OK;
     const double limit_s = hp_patience_limit_s(&j->timing.patience);
     return hp_sampler_visit(j->timing.sampler, done, done == j->steps, limit_s, err);
 }
 
-/* What a save holds the run up for is a sample of the step after which it came. */
+/* Samples the time for which a save holds the run up; the sample belongs to the step before it. */
 static hp_status visit_checkpoint(hp_job *j, int64_t done, hp_error *err) {
     if (!j->saved.checkpoint) return HP_OK;
     HP_TRY(hp_job_checkpoint_visit(j, done, err));

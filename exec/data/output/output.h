@@ -40,8 +40,8 @@ typedef struct hp_output_spec {
 typedef struct hp_output hp_output;
 
 /* Creates PATH.part, filled with zeros, with its full size reserved, and locks out other runs. Collective:
- * no. Errors: HP_EUSAGE with the fix, HP_ECREATE (PATH is a folder or a device; PATH.part is a link, or another
- * run's), HP_EIO (no space). */
+ * no. Errors: HP_EUSAGE with the fix, HP_ECREATE (PATH is a folder or a device; PATH.part is a link, or
+ * another run's), HP_EIO (no space). */
 hp_status hp_output_create(const hp_output_spec *s, hp_output **o, hp_error *err);
 /* Opens the file that rank 0 created. Errors: HP_ECREATE (not found: is the folder shared between nodes?). */
 hp_status hp_output_join(const hp_output_spec *s, hp_output **o, hp_error *err);
