@@ -12,7 +12,7 @@
 
 /* --- check/check.c --- */
 
-/* Where a proof fails: role and task. */
+/* Role and task at which a proof fails. */
 typedef struct hp_check_at {
     const hp_program *p;
     const hp_graph *g;

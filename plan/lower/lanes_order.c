@@ -17,7 +17,7 @@ typedef struct points {
     int32_t n, first, *point; /* first: not yet removed from the front */
 } points;
 
-/* What moves together. */
+/* Tasks that move together. */
 typedef struct exchange {
     int32_t channel, micro, tag; /* tag -1: all of the micro-batch */
 } exchange;
@@ -111,7 +111,7 @@ static hp_work work_of(const joint *j, int task) {
     return (hp_work){.bytes = (double)hp_task_bytes(t)};
 }
 
-/* In multiply-adds; of a message or a sum, what its memory traffic takes. */
+/* A task's length in multiply-adds; for a message or a sum, the equivalent of its memory traffic. */
 static double time_of(const joint *j, int task) {
     const hp_work w = work_of(j, task);
     return w.flops / 2 + HP_MACS_PER_BYTE * w.bytes;
@@ -137,7 +137,7 @@ static void push(joint *j, int point) {
     l->point[l->n++] = point;
 }
 
-/* What a task waited for was done at `now`. */
+/* Delays the task's point to `now`, when a dependency was done. */
 static void delay(joint *j, int task, double now) {
     const int point = j->point[task];
     if (now > j->since[point]) j->since[point] = now;
@@ -210,7 +210,8 @@ static bool joins(const joint *j, int point, int with) {
     return a.channel == b.channel && a.micro == b.micro && a.tag == b.tag;
 }
 
-/* Those that join the earliest, also such as may come now that one before them in its queue has its place. */
+/* Forms a lane of the points that join the earliest one, including those that may come now because the one
+ * before them in their queue has its place. */
 static void run_lane(joint *j, int32_t *member) {
     const int with = earliest(j), lane = j->n_lane++;
     int n = 0, kept = 0;

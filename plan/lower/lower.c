@@ -52,7 +52,8 @@ static void mark_tensors(hp_lower_facts *f) {
             if (f->live[f->g->layer[l].out]) f->live[f->g->layer[l].in[k]] = true;
 }
 
-/* Which box of each tensor a part gets in an exchange: around what its layers need and it does not have. */
+/* Plans which box of each tensor a part receives in an exchange: around what its layers need and it does not
+ * have. */
 static void plan_exchanges(const hp_lower_facts *f, hp_vstage *v) {
     const hp_graph *g = f->g;
     hp_geometry *geo = v->geo;
@@ -119,8 +120,8 @@ static hp_frame *new_frames(hp_role_builder *c) {
     return f;
 }
 
-/* What was sent in the last `keep` steps stays alive, so that computing rarely waits for a send, and never in
- * a circle. */
+/* Buffers sent in the last `keep` steps stay alive, so that computing rarely waits for a send, and never in a
+ * circle. */
 static void keep_sent(hp_role_builder *c) {
     const int from = c->sent.step > c->shared->keep ? c->sent.after[c->sent.step - c->shared->keep - 1] : 0;
     for (int i = from; i < c->sent.n; i++) lower_touch(c, c->sent.buffer[i]);

@@ -38,7 +38,7 @@ int32_t lower_call_of_root(hp_role_builder *c, int root) {
     return call_of(c->shared, HP_REDUCE_SUM, 0, root);
 }
 
-/* What was measured holds for one rank on a device, and for groups that fill their nodes. */
+/* Measurements hold for one rank per device, and for groups that fill their nodes. */
 static int32_t choice_of(const hp_lower_facts *f, hp_traffic traffic, const hp_collective_case *what,
                          int32_t fill, int64_t bytes) {
     const int32_t named = f->s->comm[traffic];

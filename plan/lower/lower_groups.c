@@ -151,7 +151,7 @@ int lower_replica_group(const hp_program_builder *b, int group) {
     return -1;
 }
 
-/* With bn=all over all replicas, with or without shares of their own. */
+/* bn=all takes statistics over all replicas, with or without shares of their own. */
 static int sync_group(hp_program_builder *b, int vstage, int flip, int slice, int share, int from) {
     const hp_lower_facts *f = b->facts;
     const hp_geometry *geo = f->vstage[vstage].geo;

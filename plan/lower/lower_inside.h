@@ -181,7 +181,7 @@ void lower_touch(hp_role_builder *c, int32_t buffer);
 int lower_zero(hp_role_builder *c, const hp_pass *a, int layer, int32_t buffer, int64_t first, int64_t elems);
 
 /* lower/lower_compress.c: messages as codecs make them */
-/* What messages of this box are encoded with; 0: sent as they are. */
+/* The codec of messages of this box; 0: sent as they are. */
 hp_codec lower_codec(const hp_role_builder *c, hp_traffic traffic, const hp_box *box);
 /* A buffer for the code of a box. */
 int32_t lower_code(hp_role_builder *c, const hp_pass *a, hp_codec codec, int tensor, const hp_box *box);
@@ -231,8 +231,8 @@ void lower_recv_inputs(hp_role_builder *c, const hp_pass *a);
 void lower_send_outputs(hp_role_builder *c, const hp_pass *a);
 void lower_recv_gradients(hp_role_builder *c, const hp_pass *a);
 void lower_send_gradients(hp_role_builder *c, const hp_pass *a);
-/* What layer (n_layer: the loss) reads as its input k: the tensor as it is here, or what an exchange brings.
- */
+/* The input k of a layer (n_layer: the loss), as lower_input gives it: the tensor that this part has, or what
+ * an exchange delivers. */
 void lower_copy(hp_role_builder *c, const hp_pass *a, int tensor, int32_t dst, int32_t src);
 int32_t lower_input(hp_role_builder *c, const hp_pass *a, int layer, int k, int tensor);
 /* Exchange of a tensor between the parts of its stage, as soon as it is there; all parts take part. */

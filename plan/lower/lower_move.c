@@ -60,7 +60,7 @@ void lower_copy(hp_role_builder *c, const hp_pass *a, int tensor, int32_t dst, i
     copy(c, a, tensor, dst, src, false);
 }
 
-/* What is sent of `box` of what lies in `from`: that itself when it is just the box; or its code. */
+/* The buffer to send for `box` of `from`: `from` itself if it is just that box; or its code. */
 static int32_t message_of(hp_role_builder *c, const hp_pass *a, route r, const hp_box *box, int32_t from) {
     const hp_codec codec = lower_codec(c, hp_channel_traffic(r.channel), box);
     int32_t buffer = from;

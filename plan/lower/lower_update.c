@@ -31,7 +31,7 @@ void lower_after_gradients(hp_role_builder *c, int task, int bucket) {
         if (lower_bucket(c, layer) == bucket) lower_dep(c, task, c->params.grad_task[layer]);
 }
 
-/* Where its gradients are summed: with all who hold them, at its server, or in the replica alone. */
+/* Sums a bucket's gradients: over all who hold them, at its server, or within the replica. */
 static int sum_bucket(hp_role_builder *c, int bucket) {
     const hp_task_op op = c->r->bucket[bucket].parts > 1 ? HP_TASK_REDUCE_SCATTER : HP_TASK_ALLREDUCE;
     if (c->r->bucket[bucket].group < 0) return -1;
@@ -52,7 +52,7 @@ static int reduce_bucket(hp_role_builder *c, int bucket) {
     return id;
 }
 
-/* What the compute queue does with a bucket, or the rank's part of it, once it is reduced. */
+/* Emits the compute task for a bucket, or for the rank's part of it, once it is reduced. */
 static int bucket_task(hp_role_builder *c, hp_task_op op, int bucket, int reduced) {
     const int server = lower_server(c, bucket);
     hp_task t = lower_bucket_task(c, op, bucket);

@@ -69,7 +69,7 @@ static int group_of_layer(const hp_role_builder *c, int vstage, int part, int la
     return tied >= 0 ? tied : lower_weight_group(c->shared, vstage, part, split);
 }
 
-/* Those of a layer that are trained matrices, or its others. */
+/* Places a layer's trained matrices, or its other parameters. */
 static void place_layer(hp_role_builder *c, int vstage, int part, int layer, bool matrices, places *at) {
     const hp_layer *l = &c->facts->g->layer[layer];
     const int group = group_of_layer(c, vstage, part, layer);

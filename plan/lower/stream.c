@@ -49,7 +49,8 @@ static hp_box need_of(const stream *s, int layer, int k, int32_t lo, int32_t hi)
 
 /* --- which rows --- */
 
-/* Where windows have gaps a row may read further down than the next one does: all new rows are asked. */
+/* Do all inputs reach the rows that output rows up to `to` need? All new rows count: where windows have gaps,
+ * a row may read further down than the next one does. */
 static bool inputs_reach(const stream *s, int layer, int32_t to) {
     const hp_layer *l = &s->c->facts->g->layer[layer];
     for (int k = 0; k < l->n_in; k++)
@@ -154,7 +155,7 @@ static void load_strip(stream *s) {
     fetch_tail(s, 0);
 }
 
-/* What the layer reads of its input `k` for its new rows: the strip's buffer, or a copy of some columns. */
+/* The buffer that the layer reads for input `k` of its new rows: the strip's, or a copy of some columns. */
 static int32_t layer_input(stream *s, int layer, int k) {
     const hp_layer *l = &s->c->facts->g->layer[layer];
     const strip_tensor *y = &s->t[l->out];

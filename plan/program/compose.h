@@ -13,14 +13,14 @@ typedef struct hp_compose_shape {
 } hp_compose_shape;
 hp_program *hp_compose_program(hp_arena *arena, const hp_compose_shape *s);
 
-/* At most how much of everything a role will get. */
+/* Upper limits on everything that a role will get. */
 typedef struct hp_compose_room {
     int n_task, n_operand, n_dep, n_buffer, n_queue;
 } hp_compose_room;
 /* Empties the role; its gradients' buffer has `grad_bytes`. */
 void hp_compose_begin(hp_arena *arena, const hp_graph *g, hp_role *r, const hp_compose_room *room,
                       int64_t grad_bytes);
-/* Their numbers. A buffer of float32 elements; a queue beside the compute queue, which is 0. */
+/* Return numbers: of a buffer of float32 elements; of a queue beside the compute queue, which is 0. */
 int hp_compose_buffer(hp_role *r, int64_t elems);
 int hp_compose_queue(hp_role *r, hp_queue queue);
 

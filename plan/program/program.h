@@ -154,7 +154,7 @@ static inline hp_task_family hp_task_family_of(const hp_task *t) {
 int32_t hp_task_bucket(const hp_task *t);
 /* Elements of a buffer, or of the gradients, that a task is about; both 0: its operands say. */
 hp_elements hp_task_range(const hp_task *t);
-/* Both 0: the task is about all rows, or has none. */
+/* Rows that a task is about. Both 0: all rows, or none. */
 hp_rows hp_task_rows(const hp_task *t);
 /* 1 + index into program.call; 0: none. */
 int32_t hp_task_call_index(const hp_task *t);

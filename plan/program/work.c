@@ -190,7 +190,7 @@ static const char *rates_of(const hp_graph *g, hp_dtype dtype, const hp_work_cas
     return x % VECTOR || y % VECTOR ? "odd" : "dense";
 }
 
-/* As an implicit product: pixels by channels; of the weights' gradient, channels by window. */
+/* Sets the implicit matrix product: pixels by channels; for the weights' gradient, channels by window. */
 static void set_product(const hp_graph *g, const hp_work_case *c, hp_work *w) {
     const hp_layer *l = &g->layer[c->layer];
     if (!hp_layer_is_matrix(l) || l->groups > 1) return;
@@ -213,7 +213,7 @@ static double attention_products(const hp_work_case *c) {
     return c->op == HP_TASK_BWD ? 5 : 2;
 }
 
-/* Where parameters and maps of an inference are 16 bits, attention reads float32 and rounds it on its way. */
+/* In inference with 16-bit parameters and maps, attention reads float32 and rounds it on the way. */
 static const char *factors_of(const hp_graph *g) {
     if (!g->deployed) return NULL;
     return g->prec == HP_PREC_BF16 ? "bf16" : g->prec == HP_PREC_FP16 ? "f16" : NULL;

@@ -6,7 +6,7 @@
 
 #include "plan/program/program.h"
 
-/* What a task costs depends on this alone. */
+/* The cost of a task depends on this alone. */
 typedef struct hp_work {
     /* Shape class without the size, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56". The last word is the length of
      * a row of the map (linear: of the weights): kernels work row by row, so short rows cost more per

@@ -47,7 +47,8 @@ static inline hp_algorithm hp_comm_algorithm(int32_t choice) {
 }
 
 hp_status hp_comm_parse(const char *value, int32_t choice[HP_TRAFFICS], hp_error *err);
-/* What all traffic of networks shares, all others have as well: then there is one way to write it. */
+/* A choice shared by all traffic of networks applies to every other traffic as well, so that there is one way
+ * to write it. */
 void hp_comm_settle(int32_t choice[HP_TRAFFICS]);
 bool hp_comm_is_auto(const int32_t choice[HP_TRAFFICS]);
 void hp_comm_text(const int32_t choice[HP_TRAFFICS], char *out, size_t n);

@@ -24,7 +24,7 @@ static bool beyond_a_byte(const hp_layer *l) {
     return l->op == HP_MAXPOOL && (int64_t)l->window.kh * l->window.kw > 256;
 }
 
-/* What of the layer cannot be trained; NULL: all can. */
+/* Names the part of the layer that cannot be trained. NULL: all of it can. */
 static const char *untrained(const hp_layer *l, char *out, size_t n) {
     const char *op = hp_layer_infos[l->op].name;
     if (hp_act_reads_x(l) && l->op != HP_ACT)

@@ -51,7 +51,7 @@ static bool has_everything(const hp_strategy *s, hp_reject *why) {
 
 /* --- tiles --- */
 
-/* Its own test, by which 0 is a power of two. */
+/* MPI4DL's own test, by which 0 is a power of two. */
 static bool is_power_of_two(int n) {
     return !(n & (n - 1));
 }
@@ -137,7 +137,7 @@ static bool image_fits(const hp_graph *g, hp_reject *why) {
 
 /* --- AmoebaNet --- */
 
-/* It counts the cells before the end of the first stage, and takes the three stem cells for granted. */
+/* MPI4DL counts the cells before the end of the first stage, and takes the three stem cells for granted. */
 static bool stem_fits(const hp_strategy *s, const hp_graph *g, hp_reject *why) {
     const int cells = s->cut.n ? s->cut.units[0] : g->n_unit / s->stages;
     if (!is_net(g, "amoebanet") || cells > 3) return true;

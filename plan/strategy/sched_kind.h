@@ -29,11 +29,11 @@ static inline const hp_sched_kind *hp_sched_of(const hp_strategy *s) {
     return hp_sched_kinds[s->sched];
 }
 
-/* Where nothing is said: one batch after the other, or all forward passes first. */
+/* The default order: one batch after the other, or all forward passes first. */
 static inline int32_t hp_sched_plain(int micro) {
     return micro > 1 ? HP_SCHED_GPIPE : HP_SCHED_LP;
 }
-/* Where memory is short: the fewest micro-batches in flight. */
+/* The order with the fewest micro-batches in flight, where memory is short. */
 static inline int32_t hp_sched_sparing(int micro) {
     return micro > 1 ? HP_SCHED_1F1B : HP_SCHED_LP;
 }

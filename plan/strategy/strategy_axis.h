@@ -24,8 +24,8 @@ enum {
     HP_AXIS_OTHERS = 64    /* values that a key puts in the place of one, at most */
 };
 
-/* When the search tries other values on the best that it found: one key after the other, each on what the
- * one before it made. What is measured there, and what is chosen by costs (comm, lists of seats), comes
+/* When the search tries other values of a key on the best strategy that it found: one key after the other,
+ * each on the result of the one before. Choices by measurement or by costs (comm, lists of seats) come
  * between PLACE and BUCKETS. */
 typedef enum hp_axis_try {
     HP_TRY_NEVER,
@@ -35,8 +35,8 @@ typedef enum hp_axis_try {
     HP_TRY_STATE
 } hp_axis_try;
 
-/* What values that need less memory go with: BATCH with all below; KEPT with orders; STATE and ORDER with
- * cuts alone. */
+/* Which other values a value that saves memory is combined with: BATCH with all below; KEPT with orders;
+ * STATE and ORDER with cuts alone. */
 typedef enum hp_axis_spare {
     HP_SPARE_NEVER,
     HP_SPARE_BATCH,

@@ -11,7 +11,7 @@ bool hp_template_has_star(const char *text);
 /* Does it name strategies? Errors: HP_EUSAGE (two stars, or one that changes no number of devices). */
 hp_status hp_template_check(const char *text, hp_error *err);
 
-/* With 1 for its star. */
+/* The strategy with a star of 1. */
 hp_status hp_template_smallest(const char *text, hp_strategy *s, hp_error *err);
 
 typedef struct hp_filled {

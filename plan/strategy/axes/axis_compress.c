@@ -102,7 +102,7 @@ static bool legal_compress(const hp_legal_case *c, hp_reject *why) {
     return hp_fix(why, "compress=none");
 }
 
-/* They run on the host's cores and read its memory. */
+/* Codecs run on the host's cores and read its memory. */
 static bool on_device(const hp_strategy *s, const hp_device_info *device, hp_reject *why) {
     char word[HP_CODEC_TEXT];
     if (!hp_device_on_gpu(device)) return true;

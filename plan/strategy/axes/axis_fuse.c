@@ -29,7 +29,7 @@ static void reset(const hp_axis *a, hp_strategy *s) {
     s->fuse_bytes = DEFAULT_FUSE;
 }
 
-/* From many small sums, which begin early, to one. */
+/* Bucket sizes to try: from many small sums, which begin early, to one. */
 static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out) {
     static const int64_t SIZES[] = {1000000, 5000000, 100000000};
     enum { N = sizeof SIZES / sizeof *SIZES };

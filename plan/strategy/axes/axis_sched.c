@@ -8,7 +8,7 @@ static const char *const words[] = {
 #include "plan/strategy/sched.def"
     NULL};
 
-/* What a text without `sched` means: the last order of the list that its other keys imply. */
+/* The order that a text without `sched` means: the last one in the list that its other keys imply. */
 static int32_t implied_sched(const hp_strategy *s) {
     int k = HP_SCHEDS - 1;
     while (k >= 0 && !(hp_sched_kinds[k]->implied && hp_sched_kinds[k]->implied(s))) k--;
@@ -19,7 +19,7 @@ static void imply(hp_strategy *s) {
     s->sched = implied_sched(s);
 }
 
-/* Only the contract's defaults are left out, and only where reading brings them back. */
+/* Omits only the contract's defaults, and only where reading the text restores them. */
 static bool is_implied(const hp_axis *a, const hp_strategy *s) {
     (void)a;
     return s->sched == hp_sched_plain(s->micro) && s->sched == implied_sched(s);

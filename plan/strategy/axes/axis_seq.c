@@ -88,7 +88,7 @@ static int add_ways(hp_strategy s, int seq, hp_strategy *out) {
     return N_WAYS;
 }
 
-/* In the place of some ranks that share layers, samples, or rows of tiles. */
+/* Replaces some ranks that share layers, samples, or rows of tiles. */
 static int tries(const hp_strategy *best, const hp_axis_facts *f, hp_strategy *out) {
     int n = 0;
     if (!f->trains || f->large || hp_graph_summands(f->g) == 0 || best->seq.ranks > 1 ||

@@ -3,7 +3,7 @@
 #include "plan/strategy/axis_kinds.h"
 #include "plan/strategy/sched_kind.h"
 
-/* What a part gets of an axis. */
+/* Length of a part along an axis. */
 static int length_of(const hp_layout *l, int axis, int64_t items, int parts, int part) {
     return hp_proportions_at(&l->by[axis], items, parts, part + 1) -
            hp_proportions_at(&l->by[axis], items, parts, part);
