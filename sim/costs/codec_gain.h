@@ -9,9 +9,9 @@
 typedef struct hp_codec_gain {
     hp_codec codec; /* 0: nothing is encoded */
     int64_t messages;
-    double plain_bytes,
-        coded_bytes; /* moved between ranks; for a sum, the necessary amount (plan/collectives/collective.c) */
-    double codec_s;  /* seconds of all encode and decode tasks */
+    /* bytes moved between ranks; for a sum, the least that any algorithm must move (hp_collective_volume) */
+    double plain_bytes, coded_bytes;
+    double codec_s; /* seconds of all encode and decode tasks */
 } hp_codec_gain;
 
 /* Uses the table's task costs. gain: HP_TRAFFICS entries. */

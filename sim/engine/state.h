@@ -82,7 +82,7 @@ typedef struct part_queue {
     int32_t first, n, capacity;
 } part_queue;
 
-/* Where a rank's time went. */
+/* The rank's time by cause. */
 typedef struct time_spent {
     int64_t compute_ns, recompute_ns, packing_ns, coding_ns, wait_ns[HP_SIM_WAITS];
     int64_t idle_since_ns;        /* device machines: start of the stretch that is counted next */

@@ -26,7 +26,7 @@ int hp_eager_activations(const hp_graph *g, int layer);
 
 /* Does a layer keep its input k? */
 bool hp_eager_keeps(const hp_layer *l, int k);
-/* And its output? */
+/* Does the backward pass read the layer's output? */
 bool hp_eager_keeps_output(const hp_layer *l);
 
 /* Peak bytes of a role without the device's context. f: NULL: PyTorch. */

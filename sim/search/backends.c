@@ -96,7 +96,7 @@ static hp_status choose_backends(const refiner *r, hp_error *err) {
 
 /* --- places --- */
 
-/* By what the ranks send each other, from where they sit. */
+/* Chooses seats by what the ranks send each other, starting from where they sit. */
 static hp_status choose_seats(const refiner *r, hp_error *err) {
     enum { MOST = 64 }; /* a list that can be read */
     const hp_machine *m = hp_eval_get(r->eval)->machine;

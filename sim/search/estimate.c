@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a position does for one micro-batch, and keeps. */
+/* The work of a position for one micro-batch, and what it keeps. */
 typedef struct position {
     double forward, backward, again; /* seconds; again: forward passes that are repeated, in the mean */
     double least;                    /* for one micro-batch, on the part that owns least */
@@ -62,7 +62,7 @@ static int mirrored_runs(const view *v, mirrored_run run[MOST_RUNS]) {
     return n;
 }
 
-/* Who carries it. */
+/* The back end that carries it. */
 static hp_wire wire(const view *v, hp_traffic traffic, int32_t choice) {
     const hp_backend b = hp_comm_backend(choice, traffic, v->o->device, v->s->clients);
     const int32_t kind = (int32_t)hp_device_kind_of(v->o->device);
@@ -121,7 +121,7 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
     return most;
 }
 
-/* As plan/lower/lower_choice.c finds it. */
+/* Follows plan/lower/lower_choice.c. */
 static int32_t choice_of(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
     const hp_collective_case what = {
         .what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = here < ranks ? here : ranks};

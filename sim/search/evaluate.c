@@ -23,14 +23,14 @@ enum {
     TRACE_SPANS = 400000 /* spans of a stored trace (about 20 MB); above, one replica stands for all */
 };
 
-/* What the units of the network take for one micro-batch, and the cuts that follow. */
+/* Times of the network's units for one micro-batch, and the cuts that follow from them. */
 typedef struct unit_costs {
     int64_t micro_batch;
     double *total;   /* forward + backward */
     int32_t **plain; /* per number of parts: balanced, NULL = not asked yet */
 } unit_costs;
 
-/* What a cut over unequal stages depends on, besides the machine: words of the keys that say so. */
+/* What a cut over unequal stages depends on, besides the machine: words of the keys that decide it. */
 typedef struct cut_key {
     int64_t micro_batch;
     int32_t kind, n, word[24];
@@ -308,7 +308,7 @@ static hp_status simulate(hp_eval *e, hp_arena *arena, const hp_program *p, hp_e
     return note_strips(e, &out->strategy, out->figures.note, sizeof out->figures.note, err);
 }
 
-/* What ranks alone. */
+/* Simulates only the step time, by which strategies are ranked. */
 static hp_status simulate_rank(hp_eval *e, hp_arena *arena, const hp_program *p, hp_evaluation *out,
                                hp_error *err) {
     const hp_sim_costs costs = hp_costs_of_program(arena, e->cache, p, e->graph);

@@ -58,7 +58,7 @@ static void scale_tiles(const hp_strategy *from, const shape *h, hp_strategy *s)
     if (s->sp.tail == HP_TAIL_SHARED && s->stages != s->sp.n + 1) s->sp.tail = HP_TAIL_OWN;
 }
 
-/* What only a pipeline has goes with it; passes of GEMS become micro-batches. */
+/* Drops what only pipelines have; passes of GEMS become micro-batches. */
 static void leave_pipeline(hp_strategy *s) {
     s->chunks = 1;
     s->micro *= s->gems;

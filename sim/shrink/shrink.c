@@ -66,7 +66,7 @@ static hp_status try_fix(shrinker *s, hp_question *q, hp_strategy *out, hp_error
     return HP_OK;
 }
 
-/* As they are, then with recomputation, which changes nothing but time. */
+/* Tries the strategies as they are, then with recomputation, which changes nothing but time. */
 static hp_status try_all(shrinker *s, const hp_strategy *list, int n, hp_question *q, hp_strategy *out,
                          hp_error *err) {
     static const int32_t recompute[] = {-1, HP_RECOMPUTE_BOUNDARY, HP_RECOMPUTE_FULL};
