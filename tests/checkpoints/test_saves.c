@@ -224,7 +224,8 @@ static int bad_unlink(const char *path) {
 }
 static const hp_disk_ops BAD = {bad_create, bad_write, bad_fsync, bad_mkdir, bad_rename, bad_unlink};
 
-/* What a save comes to that fails at call k; *all: calls it made. A process of its own, as it may die. */
+/* Saves in a process of its own, which may die, and fails at call k. Returns the outcome; *all: the calls it
+ * made. */
 static int save_badly(const char *dir, int64_t step, int k, failure f, int draw) {
     const pid_t child = fork();
     if (child == 0) {
