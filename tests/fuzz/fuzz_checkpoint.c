@@ -19,7 +19,7 @@ static void put(const char *path, const void *data, size_t size) {
     if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();
 }
 
-/* As manifest.c hashes it; text that is not JSON as it is. */
+/* Writes the manifest with the hash that manifest.c computes; text that is not JSON is written as it is. */
 static void put_manifest(const char *path, const void *text, size_t size) {
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(root)) {
