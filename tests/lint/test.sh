@@ -111,6 +111,8 @@ seq 501 >base/long.def
 finds limits 'base/long.def: 501 lines'
 for i in $(seq 41); do : >"plots/$i.txt"; done
 finds limits 'plots/: 42 files'
+printf '/* %0110d */\n' 0 >plots/wide.h
+finds limits 'plots/wide.h:1: a comment of 116 columns'
 
 printf '#ifndef HP_STATUS_H\n#endif\n' >plots/status.h
 finds names 'plots/status.h: base/status.h has the name'
