@@ -14,7 +14,7 @@ typedef struct position {
     double forward, backward, again; /* seconds; again: forward passes that are repeated, in the mean */
     double least;                    /* for one micro-batch, on the part that owns least */
     double norm_waits, gather_waits; /* seconds in which it waits for other parts, there and back */
-    double lead, trail;      /* of the first model chunk; layers run again while a gradient is on its way */
+    double lead, trail;      /* seconds: first model chunk; layers run again while a gradient is on its way */
     double exchange;         /* seconds: halo rows there and back, redundant rows */
     double kept, group_kept; /* bytes: all, and of the largest group that is run again at once */
     double extended;         /* bytes: copies of kept inputs with their halo */

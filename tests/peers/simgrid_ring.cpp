@@ -1,8 +1,10 @@
-/* simgrid_ring.cpp - the step of tests/bench/bench_ring.c in SimGrid's S4U: ten gradient buckets over a ring of ranks, two
- * actors a rank (it computes, it communicates), a link for each rank to the next. Flow model CM02 without its TCP
- * corrections, so that a message takes latency + bytes/bandwidth as in hplan.
+/* simgrid_ring.cpp - the step of tests/bench/bench_ring.c in SimGrid's S4U: ten gradient buckets over a ring
+ * of ranks, two actors a rank (it computes, it communicates), a link for each rank to the next. Flow model
+ * CM02 without its TCP corrections, so that a message takes latency + bytes/bandwidth as in hplan.
  *
- *   g++ -O2 tests/peers/simgrid_ring.cpp -lsimgrid -o simgrid_ring && ./simgrid_ring [RANKS]      (Debian: libsimgrid-dev) */
+ * Needs Debian's libsimgrid-dev:
+ *
+ *   g++ -O2 tests/peers/simgrid_ring.cpp -lsimgrid -o simgrid_ring && ./simgrid_ring [RANKS] */
 #include <simgrid/s4u.hpp>
 
 #include <cstdio>
