@@ -1,5 +1,5 @@
-/* bench_decode.c - what it costs that files are decoded in a process of their own: each is opened, read whole
- * and closed, by a decoder and in this process, in turns. usage: bench_decode [ROUNDS]
+/* bench_decode.c - the cost of decoding files in a process of their own. Opens each file, reads it whole and
+ * closes it, in turns by a decoder and in this process. usage: bench_decode [ROUNDS]
  *
  * The figure is the median over the rounds of the ratio of times, with the middle half. One reading thread:
  * the other process waits while this one works, and the other way round, so that one free core is enough. */

@@ -1,5 +1,5 @@
-/* bench_rates.c - how well a cost table that was measured over links of one rate predicts those of another:
- * for every size of a second table's rows between nodes, what the first says, divided by what was measured.
+/* bench_rates.c - how well a cost table measured over links of one rate predicts links of another. For every
+ * size of the second table's rows between nodes, prints the first table's time, divided by the measured one.
  *
  *   bench_rates MEASURED_THERE.cost MACHINE_HERE.json MEASURED_HERE.cost [SMALLEST BYTES] */
 #include "costmodels/cost_rows.h"
