@@ -1,7 +1,11 @@
-/* host.c - host and processor names from Linux (uname(2), /proc/cpuinfo); the home directory from the
- * environment or the user database. */
+/* host.c - host and processor names from Linux (uname(2), /proc/cpuinfo), its boot id; the home directory
+ * from the environment or the user database. */
 #include "base/host.h"
 
+#include "base/hash.h"
+
+#include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +39,16 @@ const char *hp_host_processor(char *out, size_t n) {
     }
     if (f) fclose(f);
     return out;
+}
+
+uint64_t hp_node_id(void) {
+    char text[HOST_NAME_MAX + 64] = "";
+    gethostname(text, HOST_NAME_MAX);
+    const size_t n = strlen(text);
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t more = fd < 0 ? 0 : read(fd, text + n, sizeof text - n - 1);
+    if (fd >= 0) close(fd);
+    return hp_hash64(text, n + (more > 0 ? (size_t)more : 0), 0);
 }
 
 bool hp_host_avx512(void) {

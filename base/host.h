@@ -1,16 +1,19 @@
-/* host.h - this machine: its name and processor, under which measurements are stored, and the user's data
- * directory. */
+/* host.h - this machine: its name and processor, under which measurements are stored, its identity among
+ * nodes, and the user's data directory. */
 #ifndef HP_HOST_H
 #define HP_HOST_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Both return `out`; "unknown" if the system does not tell. */
 const char *hp_host_name(char *out, size_t n);
 /* Processor name, e.g. "AMD EPYC 7763 64-Core Processor"; the instruction set where the system has no
  * name. */
 const char *hp_host_processor(char *out, size_t n);
+/* Identifies the node as NCCL does: host name and boot id. */
+uint64_t hp_node_id(void);
 /* Does the processor have AVX-512F (512-bit registers and their float32 operations)? */
 bool hp_host_avx512(void);
 

@@ -9,7 +9,7 @@
 
 #include "exec/base/shared.h"
 #include "exec/comm/copy.h"
-#include "exec/comm/node.h"
+#include "base/host.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "base/clock.h"

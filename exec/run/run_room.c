@@ -1,7 +1,7 @@
 /* run_room.c - is there memory on a node for the arenas of all its ranks? */
 #include "exec/run/run_room.h"
 
-#include "exec/comm/node.h"
+#include "base/host.h"
 #include "machines/here.h"
 
 hp_status hp_room_fits(const hp_room *all, int n, int rank, hp_error *err) {
