@@ -1,6 +1,6 @@
 /* table.c - rows in a sorted array, and the choice of tables for a machine. */
 #include "costmodels/cost_rows.h"
-#include "costmodels/text_file.h"
+#include "base/input.h"
 #include "traces/trace_text.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "cli/show/calibrate_show.h"
 #include "cli/show/next.h"
 #include "costmodels/tuning/import.h"
-#include "costmodels/text_file.h"
+#include "base/input.h"
 #include "base/clock.h"
 #include "base/units.h"
 

@@ -1,7 +1,7 @@
 /* experiments_folder.c - finds the files of published figures and selects the requested ones. */
 #include "cli/experiments/experiments.h"
 
-#include "costmodels/text_file.h"
+#include "base/input.h"
 
 #include <dirent.h>
 #include <string.h>
