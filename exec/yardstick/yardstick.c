@@ -1,7 +1,8 @@
-/* yardstick.c - buffers and timing of the kernels; see yardstick.h. */
+/* yardstick.c - buffers, instruction set and timing of the kernels; see yardstick.h. */
 #include "exec/yardstick/yardstick.h"
 #include "base/alloc.h"
 
+#include "exec/device/kernels/kernels.h"
 #include "exec/yardstick/flush.h"
 #include "machines/here.h"
 
@@ -11,6 +12,14 @@
 
 static const hp_yard_kernel *const kernels[HP_YARD_KERNELS] = {
     [HP_YARD_ARITH] = &hp_yard_arith, [HP_YARD_L2] = &hp_yard_l2, [HP_YARD_DRAM] = &hp_yard_dram};
+
+const hp_yard_loops *hp_yard_loops_pick(void) {
+    static const hp_yard_loops *const ALL[] = {&hp_yard_loops_avx512, &hp_yard_loops_avx2};
+    const char *isa = hp_kernels_pick()->f32->isa;
+    for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++)
+        if (strcmp(ALL[i]->isa, isa) == 0) return ALL[i];
+    return &hp_yard_loops_base;
+}
 
 /* Slices to rotate through where lines cannot be flushed: 64 MiB. A process cannot keep that much in its
  * share of the last-level cache over 128 samples and the steps in between. */
