@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /* glibc's own, below the names that are taken here. */
-extern void *__libc_malloc(size_t bytes);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t bytes);
+extern void *__libc_malloc(size_t bytes);           // NOLINT: its name
+extern void *__libc_calloc(size_t n, size_t size);  // NOLINT: its name
+extern void *__libc_realloc(void *p, size_t bytes); // NOLINT: its name
 
 static atomic_long count;
 static long fatal = -1; /* not yet known */
