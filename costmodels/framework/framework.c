@@ -44,16 +44,21 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     "tf32 want channels last (a profile of AlexNet's training on an A100, handbook of the Kempner "          \
     "Institute: fprop for either layout, dgrad and wgrad between nchwToNhwc). cuDNN's bn_fw_tr_1C11 and "    \
     "bn_bw_1C11 are launched with a block of 512 threads for each channel (traces of profilers: grids of "   \
-    "64 and 128). Attention of 1.13 is baddbmm, softmax, bmm on scores that are stored: one write, a read "  \
+    "64 and 128). A layer norm's gradients of scale and shift are a kernel of its own with a block for 16 "  \
+    "channels (GammaBetaBackwardCUDAKernel in layer_norm_kernel.cu). Attention of 1.13 is baddbmm, "         \
+    "softmax, bmm on scores that are stored: one write, a read "                                             \
     "and a write, "                                                                                          \
     "one read; backward their gradients, seven."
+
+/* GammaBetaBackwardCUDAKernel of PyTorch 1.11 to 2.7: 16 x 32 threads, no other block shares their channels. */
+enum { COLUMN_CHANNELS = 16 };
 
 /* Operations started by Python modules, in any layout. */
 #define PYTORCH                                                                                              \
     .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
     .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .kernels.tf32 = true, .kernels.winograd = true,       \
-    .kernels.autocast = true, .memory.blocks = true
-/* Attention in 1.x stores its scores. */
+    .kernels.autocast = true, .kernels.column_channels = COLUMN_CHANNELS, .memory.blocks = true
+/* Of 1.x, attention on scores that are stored. */
 #define STORED_SCORES                                                                                        \
     .attention.score_passes = {4, 7}, .attention.score_passes_autocast = {10, 14},                           \
     .attention.head_copies = 4, .attention.stores_scores = true
@@ -168,6 +173,7 @@ const hp_framework hp_frameworks[] = {
      .host.module_s = EAGER_MODULE_S,
      .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .kernels.tf32 = true,
+     .kernels.column_channels = COLUMN_CHANNELS,
      .memory.blocks = true,
      .memory.half_model = true,
      STORED_SCORES,
@@ -255,12 +261,6 @@ hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const 
     return all;
 }
 
-static double elems(const int32_t length[HP_AXES]) {
-    double n = 1;
-    for (int a = 0; a < HP_AXES; a++) n *= length[a];
-    return n;
-}
-
 /* Replaces " f32" in a key by another type; false if it is absent or there is no room. */
 static bool retype(hp_work *w, const char *name) {
     char *type = strstr(w->key, " f32"), rest[sizeof w->key];
@@ -293,7 +293,7 @@ static void take_all_tokens(const hp_framework *f, const hp_graph *g, hp_dtype d
     const double here = (double)c->out[HP_AXIS_H] * c->out[HP_AXIS_W], all = (double)y->h * y->w;
     if (!f->attention.sums_tokens || hp_layer_is_matrix(l) || l->op == HP_ATTENTION || here <= 0) return;
     if (l->op == HP_SUM && here < all)
-        w->bytes = 2 * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(y, dtype));
+        w->bytes = 2 * hp_work_elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(y, dtype));
     w->bytes *= all / here;
     w->flops *= all / here;
 }
@@ -309,7 +309,7 @@ static void shorten_norm(const hp_framework *f, const hp_graph *g, hp_dtype dtyp
     if (f->kernels.fuses || g->deployed || l->op != HP_BN) return;
     if (c->op != HP_TASK_BWD && c->op != HP_TASK_BSTATS) return;
     const int passes = c->op == HP_TASK_BWD && !c->sums ? 2 : 1;
-    w->bytes -= passes * elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));
+    w->bytes -= passes * hp_work_elems(c->out) * hp_dtype_bytes(hp_tensor_dtype(&g->tensor[l->out], dtype));
 }
 
 void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_graph *g, hp_dtype dtype,
@@ -347,7 +347,7 @@ void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph
     const bool x_vector = g->tensor[l->in[0]].store == HP_STORE_U8,
                y_vector = g->tensor[l->out].store == HP_STORE_U8;
     if (x_vector) w->bytes += (more_in - 1) * (double)c->in_elems;
-    if (y_vector) w->bytes += (more_out - 1) * elems(c->out);
+    if (y_vector) w->bytes += (more_out - 1) * hp_work_elems(c->out);
     if (!x_vector || !hp_layer_is_matrix(l) || l->groups > 1) return;
     w->flops *= more_in * more_out;
     w->depth *= more_in;
@@ -358,6 +358,13 @@ int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_gra
                         const hp_work_case *c) {
     const bool trains = c->layer >= 0 && !c->eval && !g->deployed && g->layer[c->layer].op == HP_BN;
     return f->kernels.norm_blocks && trains && !m->device.is_cpu ? c->out[HP_AXIS_C] : 0;
+}
+
+int hp_framework_column_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                               const hp_work_case *c) {
+    const int channels = f->kernels.column_channels;
+    if (channels <= 0 || c->layer < 0 || m->device.is_cpu || c->op != HP_TASK_BWD) return 0;
+    return g->layer[c->layer].op == HP_LAYERNORM ? (c->out[HP_AXIS_C] + channels - 1) / channels : 0;
 }
 
 int hp_framework_numbers(const hp_framework *f) {

@@ -35,7 +35,8 @@ typedef struct hp_framework_kernels {
     bool winograd;    /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
     bool autocast;    /* in 16 bits norms, softmax and losses are float32, and products read casts */
     bool norm_blocks; /* a batch norm in training has a thread block for each channel */
-    int vector;       /* maps of bytes have a multiple of so many channels; 0: as many as they have */
+    int column_channels; /* a block sums a layer norm's gradients of so many channels over all tokens; 0: one kernel does all */
+    int vector; /* maps of bytes have a multiple of so many channels; 0: as many as they have */
 } hp_framework_kernels;
 
 typedef struct hp_framework_memory {
@@ -103,6 +104,9 @@ void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph
 int64_t hp_framework_block(const hp_framework *f, int64_t bytes);
 /* Number of thread blocks of the layer's kernel if it is too small for some devices; 0: no limit. */
 int hp_framework_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c);
+/* Number of thread blocks of a kernel that sums a layer norm's gradients of scale and shift; 0: none. */
+int hp_framework_column_blocks(const hp_framework *f, const hp_machine *m, const hp_graph *g,
+                               const hp_work_case *c);
 
 /* Number of attention scores that a framework stores: all queries by all keys, including future ones, for
  * each head. */

@@ -7,12 +7,6 @@
 
 #include <math.h>
 
-static double elems(const int32_t length[HP_AXES]) {
-    double n = 1;
-    for (int a = 0; a < HP_AXES; a++) n *= length[a];
-    return n;
-}
-
 static void add_pass(hp_framework_passes *p, double bytes) {
     p->kernels++;
     p->bytes += bytes;
@@ -130,7 +124,8 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
     const hp_layer *l = &g->layer[c->layer];
     const hp_dtype x = hp_tensor_dtype(&g->tensor[l->in[0]], dtype),
                    y = hp_tensor_dtype(&g->tensor[l->out], dtype);
-    const double x_bytes = elems(c->in) * hp_dtype_bytes(x), y_bytes = elems(c->out) * hp_dtype_bytes(y);
+    const double x_bytes = hp_work_elems(c->in) * hp_dtype_bytes(x),
+                 y_bytes = hp_work_elems(c->out) * hp_dtype_bytes(y);
     const bool gradient = c->op == HP_TASK_BWD || c->op == HP_TASK_BWDW,
                half = g->deployed && (g->prec == HP_PREC_FP16 || g->prec == HP_PREC_BF16),
                attends = l->op == HP_ATTENTION,
@@ -140,7 +135,7 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
     if (f->kernels.fuses && f->kernels.unfolded) add_unfolded(g, l, (hp_task_op)c->op, y_bytes, &p);
     if (attends) {
         add_scores(f, g, c, element, autocast, &p);
-        add_moves(f, l, elems(c->out) * element, autocast, &p);
+        add_moves(f, l, hp_work_elems(c->out) * element, autocast, &p);
     }
     if (autocast) add_casts(g, l, (hp_task_op)c->op, y_bytes, &p);
     const bool map = (l->op == HP_CONV || l->op == HP_CONVT) && !hp_layer_is_dense(g, l);

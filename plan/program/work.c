@@ -438,6 +438,12 @@ static hp_work other_work(const hp_program *p, const hp_graph *g, const hp_role 
     return w;
 }
 
+double hp_work_elems(const int32_t length[HP_AXES]) {
+    double n = 1;
+    for (int a = 0; a < HP_AXES; a++) n *= length[a];
+    return n;
+}
+
 bool hp_work_case_of(const hp_program *p, const hp_graph *g, const hp_role *r, int task, hp_work_case *c) {
     const hp_task *t = &r->task[task];
     memset(c, 0, sizeof *c);

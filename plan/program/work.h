@@ -61,6 +61,9 @@ bool hp_work_case_of(const hp_program *p, const hp_graph *g, const hp_role *r, i
 /* The sizes of such a task between the output's box and what it needs, without a program. */
 hp_work_case hp_work_case_at(const hp_graph *g, int layer, hp_task_op op, const hp_box *out);
 
+/* Number of elements of a box with these lengths. */
+double hp_work_elems(const int32_t length[HP_AXES]);
+
 /* A gradient of so many elements added to another. */
 hp_work hp_work_of_sum(hp_dtype dtype, double elems);
 hp_work hp_work_of_case(const hp_graph *g, hp_dtype dtype, const hp_work_case *c);

@@ -124,6 +124,26 @@ static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, hp_dtype 
     e->share /= longer;
 }
 
+/* Sums over all tokens read the map and its gradient once more, by as many thread blocks as there are groups of
+ * channels. */
+static void add_column_sums(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype,
+                            const hp_work_case *key, hp_task_cost *e) {
+    const int blocks = hp_framework_column_blocks(c->framework, c->machine, g, key);
+    if (!blocks) return;
+    const hp_dtype own = hp_tensor_dtype(&g->tensor[g->layer[key->layer].out], dtype),
+                   type = c->framework->kernels.autocast ? HP_F32 : own;
+    const double elems = hp_work_elems(key->out),
+                 each_s = hp_cost_block_seconds(c->table, c->machine, "bwd.layernorm", blocks);
+    hp_work pass = {.bytes = 2 * elems * hp_dtype_bytes(type)};
+    snprintf(pass.key, sizeof pass.key, "pass %s", hp_dtype_names[dtype]);
+    const hp_cost all = hp_cost_compute(c->table, c->machine, &pass);
+    const double longer = fmax(1, (c->machine->device.launch_s + each_s * elems / blocks) / all.seconds);
+    e->cost.seconds += longer * all.seconds;
+    e->cost.low += longer * all.low;
+    e->cost.high += longer * all.high;
+    e->kernels++;
+}
+
 /* Equal layers take equally long. A framework's passes also depend on a layer's neighbours. */
 static hp_work_case shared_case(hp_cost_cache *c, const hp_graph *g, const hp_work_case *key) {
     hp_work_case shared = *key;
@@ -148,6 +168,7 @@ static hp_task_cost case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtyp
     if (c->framework) {
         limit_by_blocks(c, g, dtype, key, &w, &e->is);
         add_passes(c, g, dtype, key, &e->is);
+        add_column_sums(c, g, dtype, key, &e->is);
     }
     e->used = true;
     return e->is;
