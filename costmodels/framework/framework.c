@@ -37,7 +37,8 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     "(resnet50v1.5 of NVIDIA/DeepLearningExamples); 76 us in pytorch/benchmark, pull request 668. "          \
     "Convolutions of 3x3 with stride 1 in float32 by Winograd's algorithm, in all three passes: "            \
     "tensorflow/tensorflow, issue 9322, lists what PyTorch chose; F(2x2, 3x3): arXiv 1509.09308. "           \
-    "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim. "       \
+    "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim; they "  \
+    "read or write it, its gradient or a state 11 and 22 times. "                                            \
     "allow_tf32 of torch.backends.cudnn is on by default, that of torch.backends.cuda.matmul is not: "       \
     "documentation of 1.12. "                                                                                \
     "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in "      \
@@ -57,7 +58,8 @@ enum { COLUMN_CHANNELS = 16 };
 #define PYTORCH                                                                                              \
     .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
     .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .kernels.tf32 = true, .kernels.winograd = true,       \
-    .kernels.autocast = true, .kernels.column_channels = COLUMN_CHANNELS, .memory.blocks = true
+    .kernels.autocast = true, .kernels.column_channels = COLUMN_CHANNELS,                                    \
+    .kernels.update_passes = {[HP_SGD] = 11, [HP_ADAMW] = 22}, .memory.blocks = true
 /* Of 1.x, attention on scores that are stored. */
 #define STORED_SCORES                                                                                        \
     .attention.score_passes = {4, 7}, .attention.score_passes_autocast = {10, 14},                           \
@@ -365,6 +367,11 @@ int hp_framework_column_blocks(const hp_framework *f, const hp_machine *m, const
     const int channels = f->kernels.column_channels;
     if (channels <= 0 || c->layer < 0 || m->device.is_cpu || c->op != HP_TASK_BWD) return 0;
     return g->layer[c->layer].op == HP_LAYERNORM ? (c->out[HP_AXIS_C] + channels - 1) / channels : 0;
+}
+
+double hp_framework_update_factor(const hp_framework *f, const hp_graph *g) {
+    const double theirs = f->kernels.update_passes[g->optimizer], once = 3 + 2 * hp_optimizer_of(g)->states;
+    return theirs > 0 ? theirs / once : 1;
 }
 
 int hp_framework_numbers(const hp_framework *f) {

@@ -36,6 +36,8 @@ typedef struct hp_framework_kernels {
     bool autocast;    /* in 16 bits norms, softmax and losses are float32, and products read casts */
     bool norm_blocks; /* a batch norm in training has a thread block for each channel */
     int column_channels; /* a block sums a layer norm's gradients of so many channels over all tokens; 0: one kernel does all */
+    /* how often the optimiser's kernels read or write an array of all parameters; 0: one kernel, each once */
+    double update_passes[HP_OPTIMIZERS];
     int vector; /* maps of bytes have a multiple of so many channels; 0: as many as they have */
 } hp_framework_kernels;
 
@@ -100,6 +102,8 @@ void hp_framework_amounts(const hp_framework *f, const hp_machine *m, const hp_g
 /* Adds the padding channels of a vector, which are also moved and multiplied. */
 void hp_framework_pad(const hp_framework *f, const hp_machine *m, const hp_graph *g, const hp_work_case *c,
                       hp_work *w);
+/* Factor for the bytes that one kernel would move to update all parameters. */
+double hp_framework_update_factor(const hp_framework *f, const hp_graph *g);
 /* Device memory that an allocation takes, in bytes. */
 int64_t hp_framework_block(const hp_framework *f, int64_t bytes);
 /* Number of thread blocks of the layer's kernel if it is too small for some devices; 0: no limit. */

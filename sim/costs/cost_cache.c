@@ -185,7 +185,9 @@ hp_task_cost hp_costs_task(hp_cost_cache *c, const hp_program *p, const hp_graph
     hp_work_case key;
     if (r->task[task].op == HP_TASK_DUMMY) return dummy_cost(&r->task[task]);
     if (hp_work_case_of(p, g, r, task, &key)) return case_cost(c, g, (hp_dtype)p->dtype, &key);
-    const hp_work w = hp_task_work(p, g, r, task);
+    hp_work w = hp_task_work(p, g, r, task);
+    if (c->framework && r->task[task].op == HP_TASK_UPDATE)
+        w.bytes *= hp_framework_update_factor(c->framework, g);
     return look_up(c, &w);
 }
 

@@ -420,6 +420,22 @@ static void a_step_has_a_beginning(void **state) {
 
 /* --- numbers --- */
 
+/* AdamW of torch.optim, a kernel for each line, reading and writing arrays of all parameters: p *= 1 - lr decay (2),
+ * m *= b1 (2), m += (1 - b1) g (3), v *= b2 (2), v += (1 - b2) g g (3), d = sqrt v (2), d /= c (2), d += eps (2),
+ * p -= step m / d (4). SGD: g = g + decay p (3), m *= momentum (2), m += g (3), p -= lr m (3). One kernel reads p, g, m, v
+ * and writes p, m, v; SGD without v. */
+static void optimizers_of_many_kernels_move_more(void **state) {
+    (void)state;
+    world w = make_world("thesis-a100", "cnn", 28, 4);
+    hp_graph g = *w.g;
+    g.optimizer = HP_ADAMW;
+    assert_true(fabs(hp_framework_update_factor(named("pytorch-1.13"), &g) - 22.0 / 7) < 1e-12);
+    assert_true(fabs(hp_framework_update_factor(named("deepspeed"), &g) - 1) < 1e-12); /* FusedAdam */
+    g.optimizer = HP_SGD;
+    assert_true(fabs(hp_framework_update_factor(named("pytorch-1.13"), &g) - 11.0 / 5) < 1e-12);
+    hp_arena_free(w.arena);
+}
+
 static void numbers_are_counted(void **state) {
     (void)state;
     hp_framework f = {.name = "f"};
@@ -453,6 +469,7 @@ int main(void) {
         cmocka_unit_test(norms_of_inference_may_stay_kernels),
         cmocka_unit_test(rates_are_physical),
         cmocka_unit_test(a_step_has_a_beginning),
+        cmocka_unit_test(optimizers_of_many_kernels_move_more),
         cmocka_unit_test(numbers_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
