@@ -57,8 +57,8 @@ enum { COLUMN_CHANNELS = 16 };
 /* Operations started by Python modules, in any layout. */
 #define PYTORCH                                                                                              \
     .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
-    .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .kernels.tf32 = true, .kernels.winograd = true,       \
-    .kernels.autocast = true, .kernels.column_channels = COLUMN_CHANNELS,                                    \
+    .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .host.reads_finite = true, .kernels.tf32 = true,      \
+    .kernels.winograd = true, .kernels.autocast = true, .kernels.column_channels = COLUMN_CHANNELS,          \
     .kernels.update_passes = {[HP_SGD] = 11, [HP_ADAMW] = 22}, .memory.blocks = true
 /* Of 1.x, attention on scores that are stored. */
 #define STORED_SCORES                                                                                        \
@@ -74,7 +74,9 @@ enum { COLUMN_CHANNELS = 16 };
 
 #define AUTOCAST_SOURCE                                                                                      \
     " 16 bits are torch.autocast's: its operations that stay float32 (norms, softmax, losses), weights "     \
-    "cast once a step: documentation of torch.amp. matmul on heads that are cut from one product copies "    \
+    "cast once a step: documentation of torch.amp. In float16 its GradScaler reads on the host whether all " \
+    "gradients are finite (found_inf.item() in grad_scaler.py). matmul on heads that are cut from one "      \
+    "product copies "                                                                                        \
     "them, as bmm wants batches that are one dimension; windows are rolled, cut out and put back by "        \
     "copies: timm's and torchvision's vision_transformer.py and swin_transformer.py."
 
@@ -174,6 +176,7 @@ const hp_framework hp_frameworks[] = {
      .host.dispatch_s = EAGER_DISPATCH_S,
      .host.module_s = EAGER_MODULE_S,
      .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
+     .host.reads_finite = true,
      .kernels.tf32 = true,
      .kernels.column_channels = COLUMN_CHANNELS,
      .memory.blocks = true,

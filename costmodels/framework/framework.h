@@ -21,7 +21,9 @@ typedef struct hp_framework_host {
     double step_s;     /* before the first kernel of a step, never hidden; 0: none */
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
-    double cycle_s;     /* from one look for gradients that may be summed to the next; 0: hooks start them */
+    double cycle_s; /* from one look for gradients that may be summed to the next; 0: hooks start them */
+    bool
+        reads_finite; /* waits for the device to know whether scaled gradients are finite, before it starts the update */
     double message_ops; /* operations at each end of a message, the device being idle */
     /* those of message_ops that the framework's code shows; a publication's measurements give the rest */
     double message_ops_read;

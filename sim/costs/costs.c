@@ -294,6 +294,12 @@ static double starting_s(const hp_program_costs *c, const hp_program *p, const h
            ops_of(c, p, g, r, task);
 }
 
+static bool checks_finite(const hp_role *r) {
+    for (int t = 0; t < r->n_task; t++)
+        if (r->task[t].op == HP_TASK_FINITE) return true;
+    return false;
+}
+
 /* The host starts operations one after another and runs ahead of the device. The device waits if its kernels
  * are shorter than the start of their operations; a task then takes that much longer. While the device waits
  * for a message, the host catches up. If the host itself waits (MPI4DL), it is not ahead afterwards
@@ -303,13 +309,15 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
     const double each_s = hp_costs_framework(c->cache)->host.dispatch_s;
     const bool itself = hp_costs_machine(c->cache)->device.is_cpu; /* the host computes, too */
     /* cuda.synchronize around messages and before an update */
-    const bool waits = hp_costs_framework(c->cache)->host.message_ops > 0 && !itself;
+    const bool waits = hp_costs_framework(c->cache)->host.message_ops > 0 && !itself,
+               reads = hp_costs_framework(c->cache)->host.reads_finite && checks_finite(r) && !itself;
     double host_s = 0, device_s = 0, idle_s = 0;
     for (int t = 0; t < r->n_task; t++) {
         hp_cost *cost = &c->cost[role][t];
         if (is_exchange(r, &r->task[t])) idle_s += each_s * hp_costs_framework(c->cache)->host.message_ops;
         if (r->task[t].queue != 0) continue;
-        const bool joined = waits && (r->task[t].op == HP_TASK_UPDATE || waits_for_others(r, t));
+        const bool joined =
+            r->task[t].op == HP_TASK_UPDATE ? waits || reads : waits && waits_for_others(r, t);
         if (joined || waits_for_others(r, t)) host_s = joined ? device_s : fmin(host_s, device_s);
         const double alone_s = cost->seconds;
         if (idle_s > 0) host_s = fmax(host_s, device_s + alone_s) + idle_s; /* after waiting for the device */
