@@ -2,7 +2,8 @@
 #include "sim/search/search_figures.h"
 
 #include "costmodels/cost_rows.h"
-#include "sim/results/bound_by.h"
+#include "costmodels/table.h"
+#include "sim/bound_by.h"
 
 #include <math.h>
 
@@ -17,10 +18,16 @@ enum {
  * (EEVDF: Zijlstra 2023). A process that yields beside a computing one gets its core every 4 ms. */
 static const double SLICE_S = 4e-3;
 
-/* The jitter of an evaluation: the user's, or the table's. */
-static hp_jitter_process jitter_of(const hp_eval_setup *o) {
+/* That of a GPU's class also holds for its relatives. */
+static const hp_row *jitter_row(const hp_cost_table *t, const hp_device_class *d) {
+    const hp_row *row = hp_rows_find(t, HP_ROW_JITTER, d->name, "");
+    for (; t && !row && !d->is_cpu; t = t->base) row = hp_row_of_class(t, HP_ROW_JITTER, d, "");
+    return row;
+}
+
+hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
     if (o->jitter_cv > 0) return (hp_jitter_process){.task = o->jitter_cv};
-    const hp_row *row = hp_rows_find(o->table, HP_ROW_JITTER, o->machine->device.name, "");
+    const hp_row *row = jitter_row(o->table, &o->machine->device);
     if (o->jitter_cv < 0 || !row || row->y[HP_JITTER_TAU] <= 0) return (hp_jitter_process){0};
     return (hp_jitter_process){row->y[HP_JITTER_CV], row->y[HP_JITTER_TAU], row->y[HP_JITTER_TASK]};
 }

@@ -142,7 +142,7 @@ grep -oE '"bands?": ?\{[^}]*\}' out | head -1 | grep -q '"hit": *1' || complain 
 mkdir halo
 cat >halo/halo.txt <<END
 $head
-all: --net unet:1 --image 256 --device cuda
+all: --net unet:1 --image 256 --device cuda --jitter 0
 soon   | --batch 1 --strategy sp=2x1,comm=nccl --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=4us"   | exchange_s 1 | point
 late   | --batch 1 --strategy sp=2x1,comm=nccl --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=104us" | exchange_s 1 | point
 slow   | --batch 1 --strategy sp=2x1,comm=nccl --machine "nodes=1; node=2 x a100-40, nvlink=300GB/s, latency=4us" --set a100-40.fp32=1GFLOP/s | exchange_s 1 | point

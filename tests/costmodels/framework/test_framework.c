@@ -358,6 +358,7 @@ static double step_of(world *w, const hp_framework *f, const char *strategy) {
     hp_error err;
     setup.framework = f;
     setup.machine = &w->m;
+    setup.jitter_cv = -1;
     setup.memory_limit = INT64_MAX / 2;
     assert_int_equal(hp_strategy_parse(strategy, &s, &err), HP_OK);
     hp_eval *e = hp_eval_new(w->arena, &setup);

@@ -55,7 +55,8 @@ static void figures_do_not_depend_on_folding(void **state) {
         hp_error err = {HP_OK, ""};
         hp_cost_table *t = NULL;
         if (hp_cost_load(arena, NULL, &m, &t, &err) != HP_OK) fail_msg("%s", err.text);
-        hp_eval_setup setup = {.graph = g,
+        hp_eval_setup setup = {.jitter_cv = -1,
+                               .graph = g,
                                .machine = &m,
                                .table = t,
                                .mode = HP_MODE_TRAIN,

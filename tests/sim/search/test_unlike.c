@@ -43,7 +43,8 @@ static void build(world *w, const char *machine, int batch) {
     if (hp_cost_load(w->arena, NULL, &w->m, &t, &err) != HP_OK) fail_msg("%s", err.text);
     hp_graph *g = NULL;
     if (hp_net_build(w->arena, "resnet18", 128, 128, 10, &g, &err) != HP_OK) fail_msg("%s", err.text);
-    w->setup = (hp_eval_setup){.graph = g,
+    w->setup = (hp_eval_setup){.jitter_cv = -1,
+                               .graph = g,
                                .machine = &w->m,
                                .table = t,
                                .mode = HP_MODE_TRAIN,
