@@ -127,15 +127,16 @@ static void print_places(FILE *f, const hp_layer *l) {
         fprintf(f, " to %dx%d", l->out_h, l->out_w);
         break;
     case HP_CROP:
-        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->pad_h, l->pad_w);
+        fprintf(f, " %dx%d at %d,%d", l->out_h, l->out_w, l->window.pad_h, l->window.pad_w);
         break;
     case HP_GATHER:
         fprintf(f, " %dx%d at %d,%d border%d blocks%dx%d from %d by %d,%d of %d", l->out_h, l->out_w,
-                l->pad_h, l->pad_w, l->border, l->kh, l->kw, l->first, l->step, l->step_outer, l->groups);
+                l->window.pad_h, l->window.pad_w, l->gather.border, l->window.kh, l->window.kw,
+                l->gather.first, l->gather.step, l->gather.step_outer, l->groups);
         break;
     case HP_ATTENTION:
-        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d", l->groups, l->kv_heads, l->kh, l->kw, l->pad_h,
-                l->pad_w, l->causal);
+        fprintf(f, " heads%d,%d window%dx%d at%d,%d causal%d", l->groups, l->attention.kv_heads, l->window.kh,
+                l->window.kw, l->window.pad_h, l->window.pad_w, l->attention.causal);
         break;
     default:
         break;
@@ -150,12 +151,13 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         break;
     case HP_MAXPOOL:
     case HP_AVGPOOL:
-        fprintf(f, " ceil%d countpad%d", l->ceil_mode, l->count_include_pad);
+        fprintf(f, " ceil%d countpad%d", l->window.ceil_mode, l->window.count_include_pad);
         break;
     case HP_RESIZE:
-        fprintf(f, " mode%d corners%d", l->interpolation, l->corners);
-        if (l->interpolation == HP_CUBIC) fprintf(f, " cubic%.9g inside%d", l->cubic, l->inside);
-        if (l->scale_h > 0) fprintf(f, " by %.9gx%.9g", l->scale_h, l->scale_w);
+        fprintf(f, " mode%d corners%d", l->resize.interpolation, l->resize.corners);
+        if (l->resize.interpolation == HP_CUBIC)
+            fprintf(f, " cubic%.9g inside%d", l->resize.cubic, l->resize.inside);
+        if (l->resize.scale_h > 0) fprintf(f, " by %.9gx%.9g", l->resize.scale_h, l->resize.scale_w);
         break;
     case HP_DROPOUT:
         fprintf(f, " p%.9g", l->p);
@@ -165,7 +167,7 @@ static void print_attributes(FILE *f, const hp_layer *l) {
         fprintf(f, " eps%.9g", l->eps);
         break;
     case HP_ATTENTION:
-        fprintf(f, " rotary%.9g", l->rotary);
+        fprintf(f, " rotary%.9g", l->attention.rotary);
         break;
     case HP_REDUCE:
         fprintf(f, " kind%d", l->reduction);

@@ -79,20 +79,22 @@ static hp_items widened(hp_items r, int64_t item) {
 
 /* Where rows reflect at a border, the extreme ones lie at the ends or at the reflection. */
 static hp_items gathered_range(const hp_layer *l, bool rows, hp_items out, int64_t in) {
-    const int64_t block = rows ? l->kh : l->kw, pad = rows ? l->pad_h : l->pad_w, n = in * block;
+    const int64_t block = rows ? l->window.kh : l->window.kw, pad = rows ? l->window.pad_h : l->window.pad_w,
+                  n = in * block;
     const int64_t at[4] = {out.lo - pad, out.hi - 1 - pad, 0, n - 1};
-    const int64_t from = hp_gather_row(l->border, at[0], n);
+    const int64_t from = hp_gather_row(l->gather.border, at[0], n);
     hp_items r = {from, from + 1};
     for (int i = 1; i < 4; i++)
-        if (at[i] >= at[0] && at[i] <= at[1]) r = widened(r, hp_gather_row(l->border, at[i], n));
+        if (at[i] >= at[0] && at[i] <= at[1]) r = widened(r, hp_gather_row(l->gather.border, at[i], n));
     return (hp_items){r.lo / block, (r.hi - 1) / block + 1};
 }
 
 static window window_of(const hp_layer *l, bool rows) {
     if (l->op == HP_MERGE) return (window){2, 2, 0, 1};
-    const int dil = rows ? l->dil_h : l->dil_w, stride = rows ? l->stride_h : l->stride_w;
-    return (window){rows ? l->kh : l->kw, stride > 0 ? stride : 1, rows ? l->pad_h : l->pad_w,
-                    dil > 0 ? dil : 1};
+    const int dil = rows ? l->window.dil_h : l->window.dil_w,
+              stride = rows ? l->window.stride_h : l->window.stride_w;
+    return (window){rows ? l->window.kh : l->window.kw, stride > 0 ? stride : 1,
+                    rows ? l->window.pad_h : l->window.pad_w, dil > 0 ? dil : 1};
 }
 
 hp_items hp_layer_reads_places(const hp_graph *g, const hp_layer *l, int k, bool rows, hp_items out) {
@@ -109,7 +111,7 @@ hp_items hp_layer_reads_places(const hp_graph *g, const hp_layer *l, int k, bool
     case HP_CONVT:
         return clip(transposed_range(out, window_of(l, rows), n), n);
     case HP_PAD: {
-        const int pad = rows ? l->pad_h : l->pad_w;
+        const int pad = rows ? l->window.pad_h : l->window.pad_w;
         return clip((hp_items){out.lo - pad, out.hi - pad}, n);
     }
     case HP_ADAPTPOOL:
@@ -117,7 +119,7 @@ hp_items hp_layer_reads_places(const hp_graph *g, const hp_layer *l, int k, bool
     case HP_RESIZE:
         return resized_range(l, rows, out, n, rows ? y->h : y->w);
     case HP_CROP: {
-        const int from = rows ? l->pad_h : l->pad_w;
+        const int from = rows ? l->window.pad_h : l->window.pad_w;
         return (hp_items){out.lo + from, out.hi + from};
     }
     case HP_CLASSTOKEN:
@@ -134,7 +136,7 @@ hp_items hp_layer_reads_places(const hp_graph *g, const hp_layer *l, int k, bool
 
 /* Channels of the query heads that contain `out`, or of the key and value heads that these share. */
 static hp_items head_range(const hp_graph *g, const hp_layer *l, int k, hp_items out) {
-    const int head = hp_head_channels(g, l), shared = k == 0 ? 1 : l->groups / l->kv_heads;
+    const int head = hp_head_channels(g, l), shared = k == 0 ? 1 : l->groups / l->attention.kv_heads;
     return (hp_items){out.lo / head / shared * head,
                       ((out.hi + head - 1) / head + shared - 1) / shared * head};
 }
@@ -179,25 +181,26 @@ hp_items hp_layer_reads_channels(const hp_graph *g, const hp_layer *l, int k, hp
 
 /* Does a pixel of the resized map read beyond the input pixel that contains it? */
 static bool resize_has_halo(const hp_layer *l, const hp_tensor *x, const hp_tensor *y) {
-    const bool whole_times = l->scale_h == 0 && y->h % x->h == 0 && y->w % x->w == 0;
-    return l->interpolation != HP_NEAREST || l->corners == HP_CORNERS_ALIGN || !whole_times;
+    const bool whole_times = l->resize.scale_h == 0 && y->h % x->h == 0 && y->w % x->w == 0;
+    return l->resize.interpolation != HP_NEAREST || l->resize.corners == HP_CORNERS_ALIGN || !whole_times;
 }
 
 bool hp_layer_reads_all_rows(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
     const bool moves = l->op == HP_CLASSTOKEN || l->op == HP_CROP ||
-                       (l->op == HP_GATHER && l->border); /* its rows are others */
-    return l->op == HP_LINEAR || l->op == HP_GROUPNORM || l->dynamic || moves ||
+                       (l->op == HP_GATHER && l->gather.border); /* its rows are others */
+    return l->op == HP_LINEAR || l->op == HP_GROUPNORM || l->deployed.dynamic || moves ||
            (l->op == HP_ATTENTION && !hp_layer_is_windowed(l)) ||
            (l->op == HP_ADAPTPOOL && l->out_h != g->tensor[l->in[0]].h);
 }
 
 bool hp_layer_has_halo(const hp_graph *g, int layer) {
     const hp_layer *l = &g->layer[layer];
-    if (hp_layer_is_windowed(l)) return l->kh > 1 || l->kw > 1;
+    if (hp_layer_is_windowed(l)) return l->window.kh > 1 || l->window.kw > 1;
     if (l->op == HP_RESIZE) return resize_has_halo(l, &g->tensor[l->in[0]], &g->tensor[l->out]);
     if (l->op == HP_CONVT)
-        return (l->kh - 1) * l->dil_h + 1 > l->stride_h || (l->kw - 1) * l->dil_w + 1 > l->stride_w;
+        return (l->window.kh - 1) * l->window.dil_h + 1 > l->window.stride_h ||
+               (l->window.kw - 1) * l->window.dil_w + 1 > l->window.stride_w;
     if (l->op != HP_CONV && l->op != HP_MAXPOOL && l->op != HP_AVGPOOL) return false;
     const window h = window_of(l, true), w = window_of(l, false);
     return (h.k - 1) * h.dil + 1 > h.stride || (w.k - 1) * w.dil + 1 > w.stride;

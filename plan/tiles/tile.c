@@ -132,7 +132,7 @@ static hp_box whole_need(const hp_graph *g, int tensor, const hp_box *out) {
 hp_box hp_layer_need(const hp_graph *g, int layer, int k, const hp_box *out) {
     const hp_layer *l = &g->layer[layer];
     if (hp_box_empty(out)) return (hp_box){{0}, {0}};
-    if (k == 0 && l->dynamic) return whole_need(g, l->in[0], out);
+    if (k == 0 && l->deployed.dynamic) return whole_need(g, l->in[0], out);
     hp_items r[HP_AXES];
     for (int a = 0; a < HP_AXES; a++) r[a] = (hp_items){out->lo[a], out->hi[a]};
     r[HP_AXIS_H] = hp_layer_reads_places(g, l, k, true, r[HP_AXIS_H]);
