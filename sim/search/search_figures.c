@@ -3,7 +3,7 @@
 
 #include "costmodels/cost_rows.h"
 #include "costmodels/table.h"
-#include "sim/bound_by.h"
+#include "sim/results/bound_by.h"
 
 #include <math.h>
 

@@ -26,6 +26,6 @@ const hp_axis hp_axis_tail = {.name = "tail",
                               .means = "who computes the stages after the spatial ones: ranks of their own; "
                                        "shared, for a single such stage: the tiles' ranks, each with a part "
                                        "of the samples",
-                              HP_WORD(tail, words),
+                              HP_WORD(sp.tail, words),
                               .cut_key = hp_field_cut_key,
                               .legal = legal_tail};

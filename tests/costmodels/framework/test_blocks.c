@@ -2,7 +2,7 @@
 #include "costmodels/framework/framework.h"
 
 #include "costmodels/cost_rows.h"
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>
