@@ -1,5 +1,5 @@
-/* cli_replay.h - `hplan bench replay`: runs the communication of networks that hplan does not build (replays/), with
- * single back ends and mixes of them, in rounds in which each runs once. */
+/* cli_replay.h - `hplan bench replay`: runs the communication of networks that hplan does not build
+ * (replays/), with single back ends and mixes of them, in rounds in which each runs once. */
 #ifndef HP_CLI_REPLAY_H
 #define HP_CLI_REPLAY_H
 

@@ -51,7 +51,8 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     "and a write, "                                                                                          \
     "one read; backward their gradients, seven."
 
-/* GammaBetaBackwardCUDAKernel of PyTorch 1.11 to 2.7: 16 x 32 threads, no other block shares their channels. */
+/* GammaBetaBackwardCUDAKernel of PyTorch 1.11 to 2.7: 16 x 32 threads, no other block shares their
+ * channels. */
 enum { COLUMN_CHANNELS = 16 };
 
 /* Operations started by Python modules, in any layout. */

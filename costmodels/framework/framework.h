@@ -22,8 +22,8 @@ typedef struct hp_framework_host {
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
     double sum_ops;                   /* and more where its gradient is summed over ranks */
     double cycle_s; /* from one look for gradients that may be summed to the next; 0: hooks start them */
-    bool
-        reads_finite; /* waits for the device to know whether scaled gradients are finite, before it starts the update */
+    /* waits for the device to know whether scaled gradients are finite, before it starts the update */
+    bool reads_finite;
     double message_ops; /* operations at each end of a message, the device being idle */
     /* those of message_ops that the framework's code shows; a publication's measurements give the rest */
     double message_ops_read;
@@ -37,7 +37,8 @@ typedef struct hp_framework_kernels {
     bool winograd;    /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
     bool autocast;    /* in 16 bits norms, softmax and losses are float32, and products read casts */
     bool norm_blocks; /* a batch norm in training has a thread block for each channel */
-    int column_channels; /* a block sums a layer norm's gradients of so many channels over all tokens; 0: one kernel does all */
+    /* a block sums a layer norm's gradients of so many channels over all tokens; 0: one kernel does all */
+    int column_channels;
     /* how often the optimiser's kernels read or write an array of all parameters; 0: one kernel, each once */
     double update_passes[HP_OPTIMIZERS];
     int vector; /* maps of bytes have a multiple of so many channels; 0: as many as they have */

@@ -1,8 +1,8 @@
 /* loop.c - the program on a device: one compute queue, every other queue non-blocking beside it.
  *
- * The steps are those of sim/engine/interp.c under the same names: a rank makes progress (starts transfers that are
- * ready, finishes those that ended), starts the next compute task, and completes tasks, which releases what
- * depends on them. There time moves on to the next event; here the rank waits. */
+ * The steps are those of sim/engine/interp.c under the same names: a rank makes progress (starts transfers
+ * that are ready, finishes those that ended), starts the next compute task, and completes tasks, which
+ * releases what depends on them. There time moves on to the next event; here the rank waits. */
 #include "exec/interp/exec_inside.h"
 
 #include <sched.h>

@@ -301,8 +301,8 @@ static hp_status start_eval(hp_job *j, hp_error *err) {
     return j->plan.eval && j->options->eval ? hp_job_pass_start(j, &j->eval, err) : HP_OK;
 }
 
-/* How ranks learn that a part failed on one of them: after what each does alone they agree on how it went; what is
- * collective sees to that itself, or fails alike on all. */
+/* How ranks learn that a part failed on one of them: after what each does alone they agree on how it went;
+ * what is collective sees to that itself, or fails alike on all. */
 typedef enum part_kind { ALONE, COLLECTIVE } part_kind;
 
 static const struct part { /* in this order */

@@ -15,8 +15,8 @@ typedef struct hp_branch_load {
     double maps, params;
 } hp_branch_load;
 
-/* The largest of layers first .. end-1, each relative to the mean over the branches, at least 1: layers are seldom spread
- * evenly, and a chain of them is on one rank. */
+/* The largest of layers first .. end-1, each relative to the mean over the branches, at least 1: layers
+ * are seldom spread evenly, and a chain of them is on one rank. */
 hp_branch_load hp_branch_fullest(const hp_graph *g, int branches, int first, int end);
 
 #endif

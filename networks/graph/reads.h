@@ -8,7 +8,8 @@ typedef struct hp_items {
     int64_t lo, hi; /* lo .. hi - 1 of a map's rows, columns or channels */
 } hp_items;
 
-/* The rows (or columns) of input k that rows (columns) `out` of the output depend on, those of padding left out. */
+/* The rows (or columns) of input k that rows (columns) `out` of the output depend on, those of padding
+ * left out. */
 hp_items hp_layer_reads_places(const hp_graph *g, const hp_layer *l, int k, bool rows, hp_items out);
 /* The channels of input k that channels `out` of the output depend on. */
 hp_items hp_layer_reads_channels(const hp_graph *g, const hp_layer *l, int k, hp_items out);

@@ -21,8 +21,8 @@ typedef struct hp_reject {
     char fix[HP_FIX_TEXT];
 } hp_reject;
 
-/* Say no: the code and the limiting number, and then what would meet the rule. `why` may be NULL. hp_fix returns false, so
- * that a rule can end with it. */
+/* Say no: the code and the limiting number, and then what would meet the rule. `why` may be NULL. hp_fix
+ * returns false, so that a rule can end with it. */
 void hp_refuse(hp_reject *why, hp_reject_code code, const char *limit, ...)
     __attribute__((format(printf, 3, 4)));
 bool hp_fix(hp_reject *why, const char *fix, ...) __attribute__((format(printf, 2, 3)));

@@ -55,7 +55,8 @@ typedef struct hp_strategy {
         int32_t halo;                                       /* halo-bearing layers per exchange */
         int32_t overlap;                                    /* hp_overlap */
     } sp;
-    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns (plan/tiles/tile.h) */
+    /* Proportions: of the samples that each data replica takes, of the tiles' rows and columns
+     * (plan/tiles/tile.h) */
     hp_proportions by[HP_AXIS_C];
     int32_t cp, ldp;
     int32_t tp; /* ranks that share linear layers and heads: see plan/strategy/sequence.h */

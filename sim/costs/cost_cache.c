@@ -124,8 +124,8 @@ static void limit_by_blocks(const hp_cost_cache *c, const hp_graph *g, hp_dtype 
     e->share /= longer;
 }
 
-/* Sums over all tokens read the map and its gradient once more, by as many thread blocks as there are groups of
- * channels. */
+/* Sums over all tokens read the map and its gradient once more, by as many thread blocks as there are
+ * groups of channels. */
 static void add_column_sums(const hp_cost_cache *c, const hp_graph *g, hp_dtype dtype,
                             const hp_work_case *key, hp_task_cost *e) {
     const int blocks = hp_framework_column_blocks(c->framework, c->machine, g, key);

@@ -25,9 +25,9 @@ typedef struct hp_sim_costs {
     /* Part of a message's or collective's duration in which it uses no link, so that nothing slows it down;
      * NULL: none. For a collective's message, the time of an empty one. */
     double (*latency)(void *self, const hp_program *p, const hp_graph *g, int rank, int task);
-    /* Do a queue's messages form one collective with those to its other parts (sim/costs/exchange.c)? Sets the
-     * number of ranks, and of ranks on this one's node. The messages then use the collective's resources.
-     * NULL: none do. */
+    /* Do a queue's messages form one collective with those to its other parts (sim/costs/exchange.c)? Sets
+     * the number of ranks, and of ranks on this one's node. The messages then use the collective's
+     * resources. NULL: none do. */
     bool (*collective)(void *self, const hp_program *p, int rank, int queue, int32_t *per_node,
                        int32_t *ranks);
 } hp_sim_costs;
@@ -59,11 +59,11 @@ typedef struct hp_sim_result {
 } hp_sim_result;
 
 typedef struct hp_sim_options {
-    /* simulates indistinguishable ranks once (sim/engine/classes.h), and repeating periods of micro-batches once
-     * (sim/engine/periods.h): same times, except for jitter */
+    /* simulates indistinguishable ranks once (sim/engine/classes.h), and repeating periods of
+     * micro-batches once (sim/engine/periods.h): same times, except for jitter */
     bool fold;
-    /* simulates collectives step by step (sim/engine/steps.c) and every rank. For device machines and algorithms of
-     * plan/collectives */
+    /* simulates collectives step by step (sim/engine/steps.c) and every rank. For device machines and
+     * algorithms of plan/collectives */
     bool steps;
     bool want_spans;
     /* jitter of compute tasks; a folded class takes the expected time of its last rank */

@@ -1,5 +1,5 @@
-/* state.h - the simulator's state while it runs, and what its parts do with it: each file's functions under its
- * name, from the steps of a rank (interp.c) down. */
+/* state.h - the simulator's state while it runs, and what its parts do with it: each file's functions
+ * under its name, from the steps of a rank (interp.c) down. */
 #ifndef HP_STATE_H
 #define HP_STATE_H
 
@@ -164,7 +164,8 @@ void sim_complete(sim *s, int rank, int task);
 
 /* routes.c: routes and costs of messages */
 void sim_channels_init(sim *s);
-/* Does MPI carry it between GPUs? Then messages that leave the node, and all-reduces, go through host memory. */
+/* Does MPI carry it between GPUs? Then messages that leave the node, and all-reduces, go through host
+ * memory. */
 bool sim_by_host(const sim *s, const hp_queue *q);
 /* A message's resource uses between two ranks; returns the number of uses. */
 int sim_route(const sim *s, int from, int to, const hp_queue *queue, hp_share_use use[SIM_WAY]);

@@ -1,5 +1,5 @@
-/* wake.c - what a rank learns at an instant: it has something to do, a part of a transfer to work on, or a task
- * that is done. */
+/* wake.c - what a rank learns at an instant: it has something to do, a part of a transfer to work on, or a
+ * task that is done. */
 #include "sim/engine/state.h"
 
 void sim_push(sim *s, id_list *l, int32_t id) {

@@ -357,7 +357,8 @@ static double sharing(const view *v) {
     return fmax(1, v->s->clients * p->busy / (p->forward + p->backward));
 }
 
-/* Clients of a device cannot keep it busier than it is (sim/engine/resources.c): their work one after another. */
+/* Clients of a device cannot keep it busier than it is (sim/engine/resources.c): their work one after
+ * another. */
 static double device_s(const view *v) {
     double most = 0;
     if (v->s->clients == 1 || v->o->machine->share_cpu || v->s->gems > 1) return 0;

@@ -25,7 +25,7 @@ static const hp_row *jitter_row(const hp_cost_table *t, const hp_device_class *d
     return row;
 }
 
-hp_jitter_process hp_figures_jitter(const hp_eval_setup *o) {
+static hp_jitter_process jitter_of(const hp_eval_setup *o) {
     if (o->jitter_cv > 0) return (hp_jitter_process){.task = o->jitter_cv};
     const hp_row *row = jitter_row(o->table, &o->machine->device);
     if (o->jitter_cv < 0 || !row || row->y[HP_JITTER_TAU] <= 0) return (hp_jitter_process){0};

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Degrees within a replica of which a divisor may stay: slices, channels, branches, ranks that share layers or tokens. */
+/* Degrees within a replica of which a divisor may stay: slices, channels, branches, ranks that share
+ * layers or tokens. */
 static const size_t degrees[] = {offsetof(hp_strategy, ldp), offsetof(hp_strategy, cp),
                                  offsetof(hp_strategy, bp), offsetof(hp_strategy, tp),
                                  offsetof(hp_strategy, seq.ranks)};

@@ -6,10 +6,10 @@
 
 #include "plan/strategy/strategy.h"
 
-/* Writes at most `room` of them, on at most n_devices, the nearest first: those that keep the most kinds of parallelism
- * within a replica (stages, tiles, slices, channels, branches, shared layers and tokens, mirrored passes), among them
- * those with the largest replica, and of each as many replicas as fit, then fewer. Replicas that share a device become
- * replicas of their own. Returns how many; none need be legal. */
+/* Writes at most `room` of them, on at most n_devices, the nearest first: those that keep the most kinds
+ * of parallelism within a replica (stages, tiles, slices, channels, branches, shared layers and tokens,
+ * mirrored passes), among them those with the largest replica, and of each as many replicas as fit, then
+ * fewer. Replicas that share a device become replicas of their own. Returns how many; none need be legal. */
 int hp_strategy_fewer(const hp_strategy *s, int n_devices, hp_strategy *out, int room);
 
 enum { HP_UNLIKE_TEXT = 160 };

@@ -98,10 +98,10 @@ static inline void *hp_cuda_workspace_at(void *p) {
 /* Enqueues on the GPU's compute stream. */
 hp_status hp_dnn_run(hp_dnn_plan *p, const hp_dnn_data *data, hp_error *err);
 
-/* Shares choices between ranks before the first run. Export: choices in use that no rank has announced yet,
- * as JSON text that the caller frees; NULL: none. Import: adopts announced choices and replans operations that
- * use other engines. A choice that does not fit the planned memory, or of another GPU or cuDNN version, is
- * skipped. Errors: HP_EDATA, HP_EUNAVAIL. */
+/* Shares choices between ranks before the first run. Export: choices in use that no rank has announced
+ * yet, as JSON text that the caller frees; NULL: none. Import: adopts announced choices and replans
+ * operations that use other engines. A choice that does not fit the planned memory, or of another GPU or
+ * cuDNN version, is skipped. Errors: HP_EDATA, HP_EUNAVAIL. */
 char *hp_dnn_choices_export(const hp_dnn *dnn);
 hp_status hp_dnn_choices_import(hp_dnn *dnn, const char *text, hp_error *err);
 

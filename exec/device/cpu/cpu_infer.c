@@ -1,5 +1,6 @@
-/* cpu_infer.c - the CPU device on deployed graphs: float32 or quantised. Layers without a kernel of their own
- * for inference run as in training (networks/deploy/deploy.h): float32, on a training device without tasks. */
+/* cpu_infer.c - the CPU device on deployed graphs: float32 or quantised. Layers without a kernel of their
+ * own for inference run as in training (networks/deploy/deploy.h): float32, on a training device without
+ * tasks. */
 #include "exec/device/cpu/cpu_matrix.h"
 #include "exec/device/cpu/cpu_train.h"
 #include "exec/device/kernels/kernels.h"

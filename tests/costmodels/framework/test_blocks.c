@@ -63,9 +63,10 @@ static void few_channels_leave_a_norm_few_blocks(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* Gradients of a layer norm of 56 x 56 tokens and 96 channels: six blocks add 16 x 3136 elements each. PyTorch took 235 us
- * forward and backward for 8192 tokens of 1024 channels in float32 on an A100 (211.9 after pull request 87445, which gained
- * 11 %), about 100 of them for these sums: 16 x 8192 elements a block. */
+/* Gradients of a layer norm of 56 x 56 tokens and 96 channels: six blocks add 16 x 3136 elements each.
+ * PyTorch took 235 us forward and backward for 8192 tokens of 1024 channels in float32 on an A100 (211.9
+ * after pull request 87445, which gained 11 %), about 100 of them for these sums: 16 x 8192 elements a
+ * block. */
 static void few_channels_leave_sums_over_tokens_few_blocks(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "swin-t", 224, 2);

@@ -403,9 +403,9 @@ static void modules_take_their_time_forward(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* ResNet-50 has 161 trained tensors: 53 convolutions, two of each of 53 norms, two of the classifier. With 64 images the host
- * is ahead of the device, unless it has read whether float16's gradients are finite: then all operations of the update take
- * their time. */
+/* ResNet-50 has 161 trained tensors: 53 convolutions, two of each of 53 norms, two of the classifier. With
+ * 64 images the host is ahead of the device, unless it has read whether float16's gradients are finite:
+ * then all operations of the update take their time. */
 static void an_update_waits_for_finite_gradients(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet50", 224, 64), b = w;
@@ -441,10 +441,10 @@ static void a_step_has_a_beginning(void **state) {
 
 /* --- numbers --- */
 
-/* AdamW of torch.optim, a kernel for each line, reading and writing arrays of all parameters: p *= 1 - lr decay (2),
- * m *= b1 (2), m += (1 - b1) g (3), v *= b2 (2), v += (1 - b2) g g (3), d = sqrt v (2), d /= c (2), d += eps (2),
- * p -= step m / d (4). SGD: g = g + decay p (3), m *= momentum (2), m += g (3), p -= lr m (3). One kernel reads p, g, m, v
- * and writes p, m, v; SGD without v. */
+/* AdamW of torch.optim, a kernel for each line, reading and writing arrays of all parameters: p *= 1 - lr
+ * decay (2), m *= b1 (2), m += (1 - b1) g (3), v *= b2 (2), v += (1 - b2) g g (3), d = sqrt v (2), d /= c
+ * (2), d += eps (2), p -= step m / d (4). SGD: g = g + decay p (3), m *= momentum (2), m += g (3), p -= lr
+ * m (3). One kernel reads p, g, m, v and writes p, m, v; SGD without v. */
 static void optimizers_of_many_kernels_move_more(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "cnn", 28, 4);

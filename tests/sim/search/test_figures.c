@@ -37,9 +37,9 @@ static hp_evaluation evaluate(world *w, const char *strategy) {
     return e;
 }
 
-/* GPUs of one kind differ by 2 %, and the slowest of n is waited for: of eight normal deviates the largest is expected at 1.42,
- * of two at 0.56 (Harter, Biometrika 48, 1961). ResNet-50 on eight V100 or A100 is 7.76 and 7.72 times as fast as on one
- * (experiments/resnet50-nvidia.txt). */
+/* GPUs of one kind differ by 2 %, and the slowest of n is waited for: of eight normal deviates the largest
+ * is expected at 1.42, of two at 0.56 (Harter, Biometrika 48, 1961). ResNet-50 on eight V100 or A100 is
+ * 7.76 and 7.72 times as fast as on one (experiments/resnet50-nvidia.txt). */
 static void gpus_wait_for_the_slowest(void **state) {
     (void)state;
     static const struct {

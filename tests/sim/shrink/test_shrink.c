@@ -114,8 +114,8 @@ static void make_setting(hp_arena *arena, const hp_graph *g, int64_t batch, sett
                                .straggler_rank = -1};
 }
 
-/* For a random strategy, on a random number of devices with little memory: what is found is legal and fits, or the nearest
- * one is named with what it fails on. Returns whether one is found. */
+/* For a random strategy, on a random number of devices with little memory: what is found is legal and
+ * fits, or the nearest one is named with what it fails on. Returns whether one is found. */
 static bool must_fit(uint64_t seed) {
     world w = random_world(seed);
     dice d = {seed, 9400};
