@@ -1,6 +1,7 @@
 /* tile.c - boxes, even splits, and the input that a layer needs for a part of its output. */
 #include "plan/tiles/tile.h"
 
+#include "base/hash.h"
 #include "networks/graph/reads.h"
 #include "networks/graph/summands.h"
 
@@ -102,6 +103,23 @@ static void shares_of(const hp_layout *l, const hp_graph *g, int tensor, int par
 static int32_t start_of(const hp_layout *l, int axis, int64_t items, share s) {
     return axis == HP_AXIS_C ? hp_split_at(items, s.parts, s.k)
                              : hp_proportions_at(&l->by[axis], items, s.parts, s.k);
+}
+
+bool hp_layout_equal(const hp_layout *a, const hp_layout *b) {
+    bool same = a->rows == b->rows && a->cols == b->cols && a->slices == b->slices &&
+                a->channels == b->channels && a->tp == b->tp && a->seq == b->seq &&
+                a->seq_by_heads == b->seq_by_heads;
+    for (int axis = 0; axis < HP_AXIS_C; axis++) same &= hp_proportions_equal(&a->by[axis], &b->by[axis]);
+    return same;
+}
+
+uint64_t hp_layout_hash(const hp_layout *l, uint64_t seed) {
+    const int64_t key[] = {l->rows, l->cols, l->slices, l->channels, l->tp, l->seq, l->seq_by_heads};
+    uint64_t hash = hp_hash64(key, sizeof key, seed);
+    for (int axis = 0; axis < HP_AXIS_C; axis++)
+        if (l->by[axis].n)
+            hash = hp_hash64(l->by[axis].of, sizeof *l->by[axis].of * (size_t)l->by[axis].n, hash);
+    return hash;
 }
 
 hp_box hp_layout_own(const hp_layout *l, const hp_graph *g, int tensor, int64_t samples, int part) {

@@ -46,6 +46,9 @@ static inline int hp_layout_parts(const hp_layout *l) {
     return l->rows * l->cols * l->slices * hp_layout_per_tile(l);
 }
 
+bool hp_layout_equal(const hp_layout *a, const hp_layout *b);
+uint64_t hp_layout_hash(const hp_layout *l, uint64_t seed);
+
 /* Start of part `k` when `n` items are split evenly over `parts`; it ends where part k + 1 starts. */
 static inline int32_t hp_split_at(int64_t n, int parts, int k) {
     return (int32_t)(n * k / parts);

@@ -1,7 +1,6 @@
 /* search_parts.c - walks the layers once per layout and micro-batch size. */
 #include "sim/search/search_parts.h"
 
-#include "base/hash.h"
 #include "networks/graph/reads.h"
 #include "networks/graph/summands.h"
 #include "plan/memory/memory_device.h"
@@ -405,27 +404,10 @@ static void fill_sums(hp_parts *p, hp_part_sums *s) {
     hp_arena_free(scratch);
 }
 
-static uint64_t layout_hash(const hp_layout *l, int64_t samples) {
-    const int64_t key[] = {l->rows, l->cols, l->slices, l->channels, l->tp, l->seq, l->seq_by_heads, samples};
-    uint64_t hash = hp_hash64(key, sizeof key, 0);
-    for (int axis = 0; axis < HP_AXIS_C; axis++)
-        if (l->by[axis].n)
-            hash = hp_hash64(l->by[axis].of, sizeof *l->by[axis].of * (size_t)l->by[axis].n, hash);
-    return hash;
-}
-
-static bool same_layout(const hp_layout *a, const hp_layout *b) {
-    bool same = a->rows == b->rows && a->cols == b->cols && a->slices == b->slices &&
-                a->channels == b->channels && a->tp == b->tp && a->seq == b->seq &&
-                a->seq_by_heads == b->seq_by_heads;
-    for (int axis = 0; axis < HP_AXIS_C; axis++) same &= hp_proportions_equal(&a->by[axis], &b->by[axis]);
-    return same;
-}
-
 static hp_part_sums **slot_of(const hp_parts *p, const hp_layout *l, int64_t samples) {
-    for (uint64_t i = layout_hash(l, samples);; i++) {
+    for (uint64_t i = hp_layout_hash(l, (uint64_t)samples);; i++) {
         hp_part_sums **s = &p->sums[i & (uint64_t)(p->slots - 1)];
-        if (!*s || ((*s)->samples == samples && same_layout(&(*s)->layout, l))) return s;
+        if (!*s || ((*s)->samples == samples && hp_layout_equal(&(*s)->layout, l))) return s;
     }
 }
 
