@@ -144,6 +144,13 @@ static void add_column_sums(const hp_cost_cache *c, const hp_graph *g, hp_dtype 
     e->kernels++;
 }
 
+/* Rates were fitted to a layer's kernel and passes together: what is not known of one is not known of the other. */
+static void widen(hp_cost *all, const hp_cost *kernel) {
+    if (kernel->seconds <= 0) return;
+    all->low = fmin(all->low, all->seconds * kernel->low / kernel->seconds);
+    all->high = fmax(all->high, all->seconds * kernel->high / kernel->seconds);
+}
+
 /* Equal layers take equally long. A framework's passes also depend on a layer's neighbours. */
 static hp_work_case shared_case(hp_cost_cache *c, const hp_graph *g, const hp_work_case *key) {
     hp_work_case shared = *key;
@@ -165,10 +172,12 @@ static hp_task_cost case_cost(hp_cost_cache *c, const hp_graph *g, hp_dtype dtyp
         hp_framework_pad(c->framework, c->machine, g, key, &w);
     }
     e->is = look_up(c, &w);
+    const hp_cost kernel = e->is.cost;
     if (c->framework) {
         limit_by_blocks(c, g, dtype, key, &w, &e->is);
         add_passes(c, g, dtype, key, &e->is);
         add_column_sums(c, g, dtype, key, &e->is);
+        widen(&e->is.cost, &kernel);
     }
     e->used = true;
     return e->is;
