@@ -121,13 +121,17 @@ const hp_framework hp_frameworks[] = {
      .layout = "channels first",
      .kernels.norm_blocks = true,
      .attention.head_copies = 1,
+     .attention.makes_masks = true,
      .rows = {hp_rows_gpu_aware, hp_rows_cudnn},
      DATA_PARALLEL,
      .source = EAGER_SOURCE AUTOCAST_SOURCE " Maps are not transposed around convolutions: timm's results on "
                                             "an RTX 4090 are nearer to that than to twice "
                                             "the transpositions of 1.13. scaled_dot_product_attention reads "
                                             "queries, keys and values as they lie and stores "
-                                            "no scores: documentation of PyTorch 2.0."},
+                                            "no scores: documentation of PyTorch 2.0. Shifted windows "
+                                            "repeat their mask for each image and head, add the bias, cast "
+                                            "the sum and pad its rows: timm's swin_transformer.py, pad_bias "
+                                            "of PyTorch's attention.cpp."},
     {.name = "pytorch-2-compiled",
      .layout = "channels first",
      .host.dispatch_s = COMPILED_DISPATCH_S,

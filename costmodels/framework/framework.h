@@ -61,10 +61,11 @@ typedef struct hp_framework_attention {
     /* how often stored scores are read or written: forward, backward; 0: blocks stay on the device */
     double score_passes[2];
     double score_passes_autocast[2]; /* the same of 16 bits under autocast: softmax is of float32 */
-    /* copies of maps around attention: queries, keys, values, result; 0: none, nor of windows */
-    double head_copies;
-    /* sums all tokens of a layer's parts (all-reduce), where hplan scatters summands and gathers tokens; each
-     * part then norms and adds all tokens */
+    /* its one kernel takes bias and mask of windows as one array as large as the scores, made before it */
+    bool makes_masks;
+    double head_copies; /* of a map around attention: queries, keys, values, result; 0: nor of windows */
+    /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
+     * all of them */
     bool sums_tokens;
 } hp_framework_attention;
 

@@ -76,6 +76,22 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
     add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);
 }
 
+/* Masks of shifted windows in float32, repeated for each image and head (written), a bias added (read, written), cast for
+ * autocast, rows padded to 16 bytes (read, written), then read by the kernel. Backward the kernel writes the sum's gradient,
+ * which is cast and added up; without a shift it is added up as it is. */
+static void add_masks(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
+                      bool autocast, hp_framework_passes *p) {
+    const hp_layer *l = &g->layer[c->layer];
+    const bool shifted = l->pad_h > 0 || l->pad_w > 0;
+    if (!f->attention.makes_masks || l->kh <= 0 || l->n_param == 0) return;
+    const double whole = hp_dtype_bytes(HP_F32), cast = autocast ? whole + element : 0,
+                 scores = hp_framework_scores(g, c);
+    if (c->op == HP_TASK_FWD && shifted)
+        add_passes(p, autocast ? 4 : 3, scores * (3 * whole + cast + 3 * element));
+    if (c->op == HP_TASK_BWD)
+        add_passes(p, shifted && autocast ? 2 : 1, scores * (element + (shifted ? cast + whole : element)));
+}
+
 /* Queries, keys and values become contiguous per head, and the result is joined again. Windows are cut out
  * and put back, with a roll before and after if they are shifted. Gradients take the same path. */
 static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool autocast,
@@ -135,6 +151,7 @@ hp_framework_passes hp_framework_passes_of(const hp_framework *f, const hp_machi
     if (f->kernels.fuses && f->kernels.unfolded) add_unfolded(g, l, (hp_task_op)c->op, y_bytes, &p);
     if (attends) {
         add_scores(f, g, c, element, autocast, &p);
+        add_masks(f, g, c, element, autocast, &p);
         add_moves(f, l, hp_work_elems(c->out) * element, autocast, &p);
     }
     if (autocast) add_casts(g, l, (hp_task_op)c->op, y_bytes, &p);
