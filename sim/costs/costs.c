@@ -328,6 +328,7 @@ static void add_dispatch(const hp_program_costs *c, const hp_program *p, const h
         cost->seconds += late_s;
         cost->low += late_s;
         cost->high += late_s;
+        c->late_s[role] += late_s;
         if (cost->seconds > 0) c->share[role][t] *= alone_s / cost->seconds;
         device_s += cost->seconds;
     }
@@ -341,6 +342,7 @@ static void add_step(const hp_program_costs *c, const hp_program *p, int role) {
         if (p->role[role].task[t].queue != 0) continue;
         if (cost->seconds + step_s > 0) c->share[role][t] *= cost->seconds / (cost->seconds + step_s);
         *cost = (hp_cost){cost->seconds + step_s, cost->low + step_s, cost->high + step_s, cost->source};
+        c->late_s[role] += step_s;
         return;
     }
 }
@@ -359,6 +361,7 @@ static hp_program_costs *fill(hp_arena *arena, hp_cost_cache *cache, const hp_pr
     c->cache = cache;
     c->cost = HP_NEW(arena, hp_cost *, p->n_role);
     c->share = HP_NEW(arena, double *, p->n_role);
+    c->late_s = HP_NEW(arena, double, p->n_role);
     c->per_node = HP_NEW(arena, int32_t *, p->n_group);
     for (int i = 0; i < p->n_group; i++)
         c->per_node[i] = HP_NEW(arena, int32_t, p->group[i].all_replicas ? 1 : p->dp);
@@ -388,6 +391,11 @@ hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp
                                  const hp_graph *g) {
     return (hp_sim_costs){task_seconds,    task_share,       fill(arena, cache, p, g),
                           message_seconds, transfer_latency, collective_of};
+}
+
+double hp_costs_late_s(const hp_sim_costs *costs, int role) {
+    const hp_program_costs *c = costs->self;
+    return c->late_s[role];
 }
 
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g) {

@@ -33,6 +33,7 @@ typedef struct hp_program_costs {
     hp_cost_cache *cache;
     hp_cost **cost; /* per role and task; messages: within the first replica */
     double **share;
+    double *late_s; /* per role: for which its device waits for a framework's host */
     struct hp_program_costs
         *of_class[1 + HP_MORE_CLASSES]; /* compute tasks' costs on each class; NULL: not computed yet */
     bool **in_exchange;                 /* per role and task; NULL: messages are priced as messages */
@@ -42,6 +43,9 @@ typedef struct hp_program_costs {
 } hp_program_costs;
 hp_sim_costs hp_costs_of_program(hp_arena *arena, hp_cost_cache *cache, const hp_program *p,
                                  const hp_graph *g);
+
+/* Seconds of a step for which a role's device waits for a framework's host. */
+double hp_costs_late_s(const hp_sim_costs *costs, int role);
 
 /* Share of the program's work time (all tasks, all roles) with measured costs. */
 double hp_costs_measured_share(const hp_sim_costs *costs, const hp_program *p, const hp_graph *g);

@@ -10,7 +10,7 @@ typedef struct cause {
     double share; /* share of the step, mean over ranks */
 } cause;
 
-enum { CAUSES = 8 };
+enum { CAUSES = 9 };
 
 /* Name of what moves between the parts of a stage, or is copied on one. */
 static const char *exchanges(const hp_strategy *s) {
@@ -20,7 +20,7 @@ static const char *exchanges(const hp_strategy *s) {
     return s->cp > 1 ? "channels" : "exchanges between branches";
 }
 
-static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CAUSES]) {
+static void list_causes(const hp_strategy *s, const hp_sim_result *r, double host, cause c[CAUSES]) {
     const cause all[CAUSES] = {{exchanges(s), r->wait[HP_SIM_HALO] + r->packing},
                                {"batch-norm statistics", r->wait[HP_SIM_NORM]},
                                {"stage transfers", r->wait[HP_SIM_STAGE]},
@@ -28,7 +28,8 @@ static void list_causes(const hp_strategy *s, const hp_sim_result *r, cause c[CA
                                {"end of the step", r->wait[HP_SIM_END]},
                                {s->stages > 1 ? "pipeline bubble" : "imbalance", r->bubble},
                                {"compression", r->coding},
-                               {"memory", r->recompute}};
+                               {"memory", r->recompute},
+                               {"host", host}};
     for (int i = 0; i < CAUSES; i++) c[i] = all[i];
 }
 
@@ -40,10 +41,11 @@ static int largest(const cause *c, int but) {
     return best;
 }
 
-const char *hp_bound_by(const hp_strategy *s, const hp_sim_result *r, int busiest, char *note, size_t n) {
+const char *hp_bound_by(const hp_strategy *s, const hp_sim_result *r, double host, int busiest, char *note,
+                        size_t n) {
     cause c[CAUSES];
     double useful = 1;
-    list_causes(s, r, c);
+    list_causes(s, r, host, c);
     for (int i = 0; i < CAUSES; i++) useful -= c[i].share;
     const int first = largest(c, -1), second = largest(c, first);
     const bool computes = c[first].share < useful / 4;

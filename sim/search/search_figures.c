@@ -211,6 +211,7 @@ hp_status hp_figures_of(const hp_eval_setup *o, const hp_figures_costs *costs, c
     const int role = busiest_role(o, p, usual);
     hp_exposure_of(usual, p, o->graph, role, &d.sum, &out->exposure);
     set_interval(o, p, variance, of_mean, out);
-    out->bound_by = hp_bound_by(&out->strategy, &d.sum, role, c->note, sizeof c->note);
+    const double host = c->step_s > 0 ? hp_costs_late_s(usual, role) / c->step_s : 0;
+    out->bound_by = hp_bound_by(&out->strategy, &d.sum, host, role, c->note, sizeof c->note);
     return HP_OK;
 }
