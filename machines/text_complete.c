@@ -107,6 +107,13 @@ static void name_like(machine_reading *r) {
     if (g && sure) snprintf(r->m.device.like, sizeof r->m.device.like, "%s", g->device.name);
 }
 
+/* A GPU's kernels are not a processor's. */
+static void check_like(machine_reading *r, bool cpu) {
+    const char *like = r->m.device.like;
+    if (gives(r, M_LIKE) && !cpu && strcasecmp(like, "cpu") == 0)
+        machine_complain(r, "like=%s: the device is a GPU", like);
+}
+
 /* A named link gets its usual rate, if it has one. */
 static void suppose_link(const machine_reading *r, machine_field_id name, const hp_link_class *given,
                          hp_link_class *like) {
@@ -185,6 +192,7 @@ void machine_complete(machine_reading *r) {
     else
         suppose_gpu(r, &like);
     name_like(r);
+    check_like(r, cpu);
     suppose_link(r, M_LINK, &r->m.intra, &like.intra);
     suppose_link(r, M_NIC, &r->m.inter, &like.inter);
     snprintf(like.name, sizeof like.name, "%dx%d-%.31s%s", r->m.nodes, r->m.devices_per_node,

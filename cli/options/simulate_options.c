@@ -307,6 +307,11 @@ static hp_status check_precision(const simulate_setup *s, int prec, hp_error *er
     hp_reject why;
     if (!hp_prec_allowed(prec, s->step.mode == HP_MODE_INFER, s->device, &why))
         return hp_fail(err, HP_EUNAVAIL, "%s: %s; give %s", hp_reject_text(why.code), why.limit, why.fix);
+    const hp_framework *f = s->eval.framework;
+    if (f && f->kernels.no_int8 && hp_device_on_gpu(s->device) &&
+        (prec == HP_PREC_INT8 || prec == HP_PREC_INT8_DYNAMIC))
+        return hp_fail(err, HP_EUNAVAIL, "%s: %s multiplies no bytes on GPUs; --as tensorrt does",
+                       hp_reject_text(HP_REJECT_PREC), f->name);
     if (!hp_device_on_gpu(s->device) || hp_device_class_has(class, (hp_prec)prec)) return HP_OK;
     return hp_fail(err, HP_EUNAVAIL, "%s: %s has no units for %s; give --prec %s",
                    hp_reject_text(HP_REJECT_PREC), class->name, hp_prec_names[prec],

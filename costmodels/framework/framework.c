@@ -3,6 +3,7 @@
 
 #include "costmodels/framework/framework_rows.h"
 
+#include "base/nearest.h"
 #include "costmodels/cost_rows.h"
 #include "networks/graph/layer.h"
 #include "networks/graph/precision.h"
@@ -40,7 +41,7 @@ static const double COMPILED_DISPATCH_S = 2e-6, ENGINE_DISPATCH_S = 5e-6;
     "Four operations for every tensor: SGD with momentum and weight decay, nine: AdamW, torch.optim; they "  \
     "read or write it, its gradient or a state 11 and 22 times. "                                            \
     "allow_tf32 of torch.backends.cudnn is on by default, that of torch.backends.cuda.matmul is not: "       \
-    "documentation of 1.12. "                                                                                \
+    "documentation of 1.12. Quantised operations run on processors alone: documentation of torch.ao. "       \
     "Nothing is fused in eager mode; contiguous tensors are channels first: the gradients' kernels in "      \
     "tf32 want channels last (a profile of AlexNet's training on an A100, handbook of the Kempner "          \
     "Institute: fprop for either layout, dgrad and wgrad between nchwToNhwc). cuDNN's bn_fw_tr_1C11 and "    \
@@ -59,8 +60,9 @@ enum { COLUMN_CHANNELS = 16 };
 #define PYTORCH                                                                                              \
     .host.dispatch_s = EAGER_DISPATCH_S, .host.module_s = EAGER_MODULE_S,                                    \
     .host.update_ops = {[HP_SGD] = 4, [HP_ADAMW] = 9}, .host.reads_finite = true, .kernels.tf32 = true,      \
-    .kernels.winograd = true, .kernels.autocast = true, .kernels.column_channels = COLUMN_CHANNELS,          \
-    .kernels.update_passes = {[HP_SGD] = 11, [HP_ADAMW] = 22}, .memory.blocks = true
+    .kernels.winograd = true, .kernels.autocast = true, .kernels.no_int8 = true,                             \
+    .kernels.column_channels = COLUMN_CHANNELS, .kernels.update_passes = {[HP_SGD] = 11, [HP_ADAMW] = 22},   \
+    .memory.blocks = true
 /* Of 1.x, attention on scores that are stored. */
 #define STORED_SCORES                                                                                        \
     .attention.score_passes = {4, 7}, .attention.score_passes_autocast = {10, 14},                           \
@@ -139,6 +141,7 @@ const hp_framework hp_frameworks[] = {
      .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .kernels.fuses = true,
      .kernels.unfolded = true,
+     .kernels.no_int8 = true,
      .kernels.tf32 = true,
      .kernels.winograd = true,
      .memory.eager = true,
@@ -182,6 +185,7 @@ const hp_framework hp_frameworks[] = {
      .host.module_s = EAGER_MODULE_S,
      .host.update_ops = {[HP_SGD] = 1, [HP_ADAMW] = 1},
      .host.reads_finite = true,
+     .kernels.no_int8 = true,
      .kernels.tf32 = true,
      .kernels.column_channels = COLUMN_CHANNELS,
      .memory.blocks = true,
@@ -241,6 +245,17 @@ int64_t hp_framework_block(const hp_framework *f, int64_t bytes) {
     return (bytes + unit - 1) / unit * unit;
 }
 
+/* The framework that a wrong name probably means: one that contains it, or the nearest; NULL: none. */
+static const char *meant(const char *name) {
+    enum { MOST = 32 };
+    const char *names[MOST];
+    int n = 0;
+    for (; hp_frameworks[n].name && n < MOST; n++) names[n] = hp_frameworks[n].name;
+    for (int i = 0; i < n; i++)
+        if (*name && strstr(names[i], name)) return names[i];
+    return hp_nearest(name, names, n);
+}
+
 hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *err) {
     char all[400] = "hplan";
     *f = NULL;
@@ -250,7 +265,11 @@ hp_status hp_framework_find(const char *name, const hp_framework **f, hp_error *
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, ", %s", hp_frameworks[i].name);
     }
-    return *f ? HP_OK : hp_fail(err, HP_EUSAGE, "--as: there is no framework '%.40s'; choose %s", name, all);
+    if (*f) return HP_OK;
+    const char *near = meant(name);
+    if (!near) return hp_fail(err, HP_EUSAGE, "--as: there is no framework '%.40s'; choose %s", name, all);
+    return hp_fail(err, HP_EUSAGE, "--as: there is no framework '%.40s': did you mean '%s'? Known are %s",
+                   name, near, all);
 }
 
 hp_cost_table *hp_framework_table(hp_arena *arena, const hp_framework *f, const hp_cost_table *t) {
@@ -388,13 +407,20 @@ int hp_framework_numbers(const hp_framework *f) {
                           f->host.step_s,
                           f->host.module_s,
                           f->host.update_ops[HP_SGD],
+                          f->host.update_ops[HP_ADAMW],
                           f->host.sum_ops,
                           f->host.cycle_s,
                           f->host.message_ops,
                           f->kernels.vector,
+                          f->kernels.column_channels,
+                          f->kernels.update_passes[HP_SGD],
+                          f->kernels.update_passes[HP_ADAMW],
                           f->memory.context_bytes,
                           f->attention.score_passes[0],
-                          f->attention.score_passes[1]};
+                          f->attention.score_passes[1],
+                          f->attention.score_passes_autocast[0],
+                          f->attention.score_passes_autocast[1],
+                          f->attention.head_copies};
     int n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) n += own[i] > 0;
     for (int i = 0; i < HP_FRAMEWORK_ROWS; i++)

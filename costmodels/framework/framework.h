@@ -36,6 +36,7 @@ typedef struct hp_framework_kernels {
     bool channels_first; /* matrix units want channels last: maps are transposed around a convolution */
     bool winograd;    /* 3x3 convolutions of stride 1 in float32 and their inputs' gradients multiply less */
     bool autocast;    /* in 16 bits norms, softmax and losses are float32, and products read casts */
+    bool no_int8;     /* no product of bytes on GPUs */
     bool norm_blocks; /* a batch norm in training has a thread block for each channel */
     /* a block sums a layer norm's gradients of so many channels over all tokens; 0: one kernel does all */
     int column_channels;

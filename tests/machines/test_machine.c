@@ -175,6 +175,7 @@ static void every_mistake_is_named(void **state) {
         {NODES "h200, memory=141GB",
          "memory is said of a device, in a clause of its own: device=NAME, memory"},
         {"nodes=4", "node=K x DEVICE is missing"},
+        {"nodes=1; node=1 x h200; device=h200, like=CPU", "like=CPU: the device is a GPU"},
         {NODES "h200; nodes=9", "nodes is said twice"},
         {"nodes=-1; node=3 x h200", "'nodes=-1': nodes must be a whole number from 1 to 1000000"},
         {"nodes=0; node=3 x h200", "nodes must be"},

@@ -55,13 +55,25 @@ static void the_layout_is_named(void **state) {
 static void a_wrong_name_is_answered_with_those_there_are(void **state) {
     words *w = *state;
     hplan(w, 2, DP "--as torch");
-    err_says(w, "pytorch-1\\.13");
+    err_says(w, "did you mean 'pytorch-1\\.13'");
+    hplan(w, 2, DP "--as pytorch2");
+    err_says(w, "did you mean 'pytorch-2'");
+    hplan(w, 2, DP "--as jax");
+    err_says(w, "'jax'; choose hplan, pytorch-1\\.13");
 }
 
 static void an_engine_of_inference_does_not_train(void **state) {
     static const words_row rows[] = {
         {2, DP "--as tensorrt", NULL, "--as tensorrt does not train: add --mode infer"},
         {0, DP "--as tensorrt --mode infer --out as.db", "as tensorrt", NULL}};
+    each_row(*state, rows);
+}
+
+/* PyTorch quantises for processors alone. */
+static void bytes_are_not_multiplied_by_all(void **state) {
+    static const words_row rows[] = {
+        {69, DP "--mode infer --prec int8 --as pytorch-2", NULL, "pytorch-2 multiplies no bytes on GPUs"},
+        {0, DP "--mode infer --prec int8 --as tensorrt --out as.db", "as tensorrt", NULL}};
     each_row(*state, rows);
 }
 
@@ -90,6 +102,7 @@ int main(void) {
         cmocka_unit_test(as_hplan_is_hplan),
         cmocka_unit_test(the_layout_is_named),
         cmocka_unit_test(an_engine_of_inference_does_not_train),
+        cmocka_unit_test(bytes_are_not_multiplied_by_all),
         cmocka_unit_test(compiled_is_no_slower_than_eager),
         cmocka_unit_test(a_wrong_name_is_answered_with_those_there_are),
     };
