@@ -218,8 +218,8 @@ static bool from_library(const hp_cost_table *t, const hp_machine *m, const hp_w
     return true;
 }
 
-/* Error of a library's kernels on a GPU of which no such kernel was fitted. With each device left out in turn, nine of ten
- * published throughputs are within a factor of 2.03 (tests/accuracy/frameworks.py). */
+/* Error of a library's kernels on a GPU of which no such kernel was fitted. With each device left out in
+ * turn, nine of ten published throughputs are within a factor of 2.03 (tests/accuracy/frameworks.py). */
 static const double OF_AN_UNSEEN_DEVICE = 0.71;
 
 /* The row for a library's products on a GPU if it is that of convolutions. */

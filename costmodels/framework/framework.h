@@ -65,8 +65,8 @@ typedef struct hp_framework_attention {
     /* its one kernel takes bias and mask of windows as one array as large as the scores, made before it */
     bool makes_masks;
     double head_copies; /* of a map around attention: queries, keys, values, result; 0: nor of windows */
-    /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and each norms and adds
-     * all of them */
+    /* parts of a layer sum all tokens (all-reduce) where hplan scatters summands and gathers tokens, and
+     * each norms and adds all of them */
     bool sums_tokens;
 } hp_framework_attention;
 

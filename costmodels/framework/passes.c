@@ -76,14 +76,15 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
     add_passes(p, passes / 2, passes * hp_framework_scores(g, c) * element);
 }
 
-/* Masks of shifted windows in float32, repeated for each image and head (written), a bias added (read, written), cast for
- * autocast, rows padded to 16 bytes (read, written), then read by the kernel. Backward the kernel writes the sum's gradient,
- * which is cast and added up; without a shift it is added up as it is. */
+/* Masks of shifted windows in float32, repeated for each image and head (written), a bias added (read,
+ * written), cast for autocast, rows padded to 16 bytes (read, written), then read by the kernel. Backward
+ * the kernel writes the sum's gradient, which is cast and added up; without a shift it is added up as it
+ * is. */
 static void add_masks(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
                       bool autocast, hp_framework_passes *p) {
     const hp_layer *l = &g->layer[c->layer];
-    const bool shifted = l->pad_h > 0 || l->pad_w > 0;
-    if (!f->attention.makes_masks || l->kh <= 0 || l->n_param == 0) return;
+    const bool shifted = l->window.pad_h > 0 || l->window.pad_w > 0;
+    if (!f->attention.makes_masks || l->window.kh <= 0 || l->n_param == 0) return;
     const double whole = hp_dtype_bytes(HP_F32), cast = autocast ? whole + element : 0,
                  scores = hp_framework_scores(g, c);
     if (c->op == HP_TASK_FWD && shifted)

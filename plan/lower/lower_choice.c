@@ -16,6 +16,27 @@ int32_t hp_comm_table_choice(const hp_comm_table *t, const hp_collective_case *c
     return HP_COMM_AUTO;
 }
 
+/* Measurements hold for one rank per device. */
+static int32_t choice_of(const hp_comm_chooser *c, hp_traffic traffic, const hp_collective_case *what,
+                         bool fills_nodes, int64_t bytes) {
+    const int32_t named = c->comm ? c->comm[traffic] : HP_COMM_AUTO;
+    if (named != HP_COMM_AUTO || c->clients > 1 || !fills_nodes) return named;
+    const int32_t fastest = hp_comm_table_choice(c->table, what, bytes);
+    const hp_algorithm a = hp_comm_algorithm(fastest);
+    return a == HP_ALGORITHM_LIBRARY || hp_algorithm_does(a, what, true) ? fastest : HP_COMM_AUTO;
+}
+
+hp_comm_way hp_comm_way_of(const hp_comm_chooser *c, hp_traffic traffic, const hp_collective_case *what,
+                           bool fills_nodes, int64_t bytes) {
+    const int32_t choice = choice_of(c, traffic, what, fills_nodes, bytes);
+    const hp_algorithm named = hp_comm_algorithm(choice);
+    hp_comm_way way = {hp_comm_backend(choice, traffic, c->device, c->clients), HP_ALGORITHM_LIBRARY};
+    if (!hp_backend_steps((int32_t)way.by)) return way;
+    const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, what, true);
+    way.algorithm = can ? named : hp_algorithm_choose(what, bytes, true);
+    return way;
+}
+
 static int32_t fill_of(const hp_program_builder *b, int group) {
     if (!b->facts->o->machine) return 0;
     if (b->fill[group] < 0) b->fill[group] = hp_group_fill(b->p, b->facts->o->machine, group);
@@ -38,16 +59,6 @@ int32_t lower_call_of_root(hp_role_builder *c, int root) {
     return call_of(c->shared, HP_REDUCE_SUM, 0, root);
 }
 
-/* Measurements hold for one rank per device, and for groups that fill their nodes. */
-static int32_t choice_of(const hp_lower_facts *f, hp_traffic traffic, const hp_collective_case *what,
-                         int32_t fill, int64_t bytes) {
-    const int32_t named = f->s->comm[traffic];
-    if (named != HP_COMM_AUTO || f->s->clients > 1 || !fill) return named;
-    const int32_t fastest = hp_comm_table_choice(f->o->comm, what, bytes);
-    const hp_algorithm a = hp_comm_algorithm(fastest);
-    return a == HP_ALGORITHM_LIBRARY || hp_algorithm_does(a, what, true) ? fastest : HP_COMM_AUTO;
-}
-
 /* The group of these members for collectives by that back end; the first back end that asks gets the group
  * itself. All roles share the answer, so that members agree on it. */
 static int group_by(hp_program_builder *b, int group, int root, hp_backend by) {
@@ -65,19 +76,16 @@ static int group_by(hp_program_builder *b, int group, int root, hp_backend by) {
 
 void lower_reduction(hp_role_builder *c, int group, hp_reduction reduction, hp_task *t) {
     const hp_traffic traffic = group < c->shared->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
+    const hp_lower_facts *f = c->facts;
+    const hp_comm_chooser chooser = {f->s->comm, f->s->clients, f->o->comm, f->o->device};
     const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group);
-    const int64_t bytes = hp_task_bytes(t);
     const hp_collective_case what = {
         .what = hp_task_collective(t), .size = size, .per_node = fill ? fill : size};
-    const int32_t choice = choice_of(c->facts, traffic, &what, fill, bytes);
-    const hp_backend by = hp_comm_backend(choice, traffic, c->facts->o->device, c->facts->s->clients);
-    const hp_algorithm named = hp_comm_algorithm(choice);
-    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, 0, by), 0, by);
+    const hp_comm_way way = hp_comm_way_of(&chooser, traffic, &what, fill > 0, hp_task_bytes(t));
+    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, 0, way.by), 0, way.by);
     t->collective.call = reduction == HP_REDUCE_SUM ? 0 : call_of(c->shared, reduction, 0, 0);
-    if (!hp_backend_steps((int32_t)by)) return;
-    const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
-    t->algorithm = (uint8_t)(can ? named : hp_algorithm_choose(&what, bytes, true));
-    if (t->algorithm == HP_ALGORITHM_TWO_LEVELS) t->collective.call = call_of(c->shared, reduction, fill, 0);
+    t->algorithm = (uint8_t)way.algorithm;
+    if (way.algorithm == HP_ALGORITHM_TWO_LEVELS) t->collective.call = call_of(c->shared, reduction, fill, 0);
 }
 
 void lower_collective(hp_role_builder *c, int group, hp_task *t) {

@@ -144,7 +144,8 @@ static void add_column_sums(const hp_cost_cache *c, const hp_graph *g, hp_dtype 
     e->kernels++;
 }
 
-/* Rates were fitted to a layer's kernel and passes together: what is not known of one is not known of the other. */
+/* Rates were fitted to a layer's kernel and passes together: what is not known of one is not known of the
+ * other. */
 static void widen(hp_cost *all, const hp_cost *kernel) {
     if (kernel->seconds <= 0) return;
     all->low = fmin(all->low, all->seconds * kernel->low / kernel->seconds);

@@ -3,6 +3,7 @@
 
 #include "networks/graph/branch.h"
 #include "networks/graph/optimizer.h"
+#include "plan/lower/lower_choice.h"
 #include "plan/strategy/sched_kind.h"
 #include "plan/strategy/schedule.h"
 
@@ -62,12 +63,10 @@ static int mirrored_runs(const view *v, mirrored_run run[MOST_RUNS]) {
     return n;
 }
 
-/* The back end that carries it. */
-static hp_wire wire(const view *v, hp_traffic traffic, int32_t choice) {
-    const hp_backend b = hp_comm_backend(choice, traffic, v->o->device, v->s->clients);
+static hp_wire wire(const view *v, hp_traffic traffic, hp_backend by) {
     const int32_t kind = (int32_t)hp_device_kind_of(v->o->device);
-    return hp_traffic_collective(traffic) ? hp_wire_of_collective(v->o->machine, kind, (int32_t)b)
-                                          : hp_wire_of(v->o->machine, kind, (int32_t)b);
+    return hp_traffic_collective(traffic) ? hp_wire_of_collective(v->o->machine, kind, (int32_t)by)
+                                          : hp_wire_of(v->o->machine, kind, (int32_t)by);
 }
 
 /* Between nodes the devices of a node send at the same time, through its NICs. */
@@ -76,10 +75,9 @@ static double message_s(const view *v, hp_traffic traffic, bool same_node, doubl
     const double sharing = !same_node && m->nics_per_node > 0 && m->devices_per_node > m->nics_per_node
                                ? (double)m->devices_per_node / m->nics_per_node
                                : 1;
+    const hp_backend by = hp_comm_backend(v->s->comm[traffic], traffic, v->o->device, v->s->clients);
     if (bytes <= 0) return 0;
-    return hp_costs_p2p(v->o->costs, wire(v, traffic, v->s->comm[traffic]), same_node,
-                        (int64_t)(bytes * sharing))
-        .seconds;
+    return hp_costs_p2p(v->o->costs, wire(v, traffic, by), same_node, (int64_t)(bytes * sharing)).seconds;
 }
 
 /* The least fraction of the forward passes that is repeated. In GEMS the last pass belongs to one of two
@@ -121,26 +119,17 @@ static double add_recompute(const view *v, const hp_part_sums *p, int first, int
     return most;
 }
 
-/* Follows plan/lower/lower_choice.c. */
-static int32_t choice_of(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
-    const hp_collective_case what = {
-        .what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = here < ranks ? here : ranks};
-    const int32_t named = v->s->comm[traffic];
-    if (named != HP_COMM_AUTO || v->s->clients > 1) return named;
-    return hp_comm_table_choice(v->o->comm, &what, (int64_t)bytes);
-}
-
 /* `here`: room for its ranks on a node. */
 static double allreduce_s(const view *v, hp_traffic traffic, int ranks, int here, double bytes) {
-    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = ranks};
-    const int32_t choice = choice_of(v, traffic, ranks, here, bytes);
-    const hp_algorithm named = hp_comm_algorithm(choice);
-    const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
-    const hp_collective_call c = {.by = wire(v, traffic, choice),
-                                  .algorithm = can ? named : hp_algorithm_choose(&what, (int64_t)bytes, true),
-                                  .what = HP_COLLECTIVE_ALLREDUCE,
+    const hp_comm_chooser chooser = {v->s->comm, v->s->clients, v->o->comm, v->o->device};
+    const hp_collective_case what = {
+        .what = HP_COLLECTIVE_ALLREDUCE, .size = ranks, .per_node = here < ranks ? here : ranks};
+    const hp_comm_way way = hp_comm_way_of(&chooser, traffic, &what, true, (int64_t)bytes);
+    const hp_collective_call c = {.by = wire(v, traffic, way.by),
+                                  .algorithm = way.algorithm,
+                                  .what = what.what,
                                   .ranks = ranks,
-                                  .per_node = here < ranks ? here : ranks};
+                                  .per_node = what.per_node};
     return hp_costs_collective(v->o->costs, &c, (int64_t)bytes).seconds;
 }
 

@@ -189,12 +189,11 @@ static void add_memory(const filler *f, int layer) {
 
 /* --- what a part waits for --- */
 
-static hp_wire wire_of(const filler *f, hp_traffic traffic, int32_t choice) {
+static hp_wire wire_of(const filler *f, hp_traffic traffic, hp_backend by) {
     const hp_machine *m = hp_costs_machine(f->p->cache);
-    const hp_backend own = hp_comm_backend(choice, traffic, f->p->device, 1);
     const int32_t kind = (int32_t)hp_device_kind_of(f->p->device);
-    return hp_traffic_collective(traffic) ? hp_wire_of_collective(m, kind, (int32_t)own)
-                                          : hp_wire_of(m, kind, (int32_t)own);
+    return hp_traffic_collective(traffic) ? hp_wire_of_collective(m, kind, (int32_t)by)
+                                          : hp_wire_of(m, kind, (int32_t)by);
 }
 
 /* Upper bound of the parts on a node; ranks beyond the number of devices share them. */
@@ -203,7 +202,7 @@ static int parts_on_a_node(const filler *f, int parts) {
     return parts < m->devices_per_node || parts > hp_machine_devices(m) ? parts : m->devices_per_node;
 }
 
-/* The layer continues once the sums of all parts have arrived, on as few nodes as possible. */
+/* The layer continues once the sums of all parts arrive; the parts are on as few nodes as possible. */
 static void add_norm_wait(const filler *f, int layer) {
     const hp_layout *l = &f->s->layout;
     const int parts = l->rows * l->cols * l->slices, unit = f->p->g->layer[layer].unit;
@@ -211,14 +210,12 @@ static void add_norm_wait(const filler *f, int layer) {
     if (f->p->mode != HP_MODE_TRAIN || f->p->g->layer[layer].op != HP_BN || parts == 1) return;
     const double bytes = 2.0 * hp_dtype_bytes(HP_F64) * hp_box_len(&out, HP_AXIS_C);
     const int here = parts_on_a_node(f, parts);
-    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = parts},
-                             placed = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = here};
-    const int32_t choice = hp_comm_table_choice(f->p->comm, &placed, (int64_t)bytes);
-    const hp_algorithm named = hp_comm_algorithm(choice);
-    const hp_collective_call c = {.by = wire_of(f, HP_TRAFFIC_STATS, choice),
-                                  .algorithm =
-                                      named ? named : hp_algorithm_choose(&what, (int64_t)bytes, true),
-                                  .what = HP_COLLECTIVE_ALLREDUCE,
+    const hp_comm_chooser chooser = {.clients = 1, .table = f->p->comm, .device = f->p->device};
+    const hp_collective_case what = {.what = HP_COLLECTIVE_ALLREDUCE, .size = parts, .per_node = here};
+    const hp_comm_way way = hp_comm_way_of(&chooser, HP_TRAFFIC_STATS, &what, true, (int64_t)bytes);
+    const hp_collective_call c = {.by = wire_of(f, HP_TRAFFIC_STATS, way.by),
+                                  .algorithm = way.algorithm,
+                                  .what = what.what,
                                   .ranks = parts,
                                   .per_node = here};
     const hp_cost cost = hp_costs_collective(f->p->cache, &c, (int64_t)bytes);
@@ -240,8 +237,9 @@ static void add_gather_wait(const filler *f, int layer) {
                  near = (double)(here - 1) * (double)hp_box_elems(&has), far = missing - near;
     if ((here < parts ? far : missing) <= 0) return;
     const double bytes = (here < parts ? far : missing) * element_bytes(f, l->in[0]);
+    const hp_backend by = hp_comm_backend(HP_COMM_AUTO, HP_TRAFFIC_HALO, f->p->device, 1);
     const hp_cost cost =
-        hp_costs_p2p(f->p->cache, wire_of(f, HP_TRAFFIC_HALO, HP_COMM_AUTO), here == parts, (int64_t)bytes);
+        hp_costs_p2p(f->p->cache, wire_of(f, HP_TRAFFIC_HALO, by), here == parts, (int64_t)bytes);
     const int ways = here < parts && m->nics_per_node > 1 ? m->nics_per_node : 1;
     f->s->gather_waits[l->unit] += cost.seconds / ways;
 }

@@ -1,7 +1,7 @@
 /* test_unseen.c - intervals of frameworks' kernels on GPUs of which no such kernel was fitted. */
 #include "costmodels/framework/framework.h"
 
-#include "sim/costs.h"
+#include "sim/costs/costs.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>

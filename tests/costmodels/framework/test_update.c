@@ -1,5 +1,5 @@
-/* test_update.c - what frameworks add to an update: kernels of an optimiser, and the host that waits before it or is
- * slower than the device. */
+/* test_update.c - what frameworks add to an update: kernels of an optimiser, and the host that waits
+ * before it or is slower than the device. */
 #include "costmodels/framework/framework.h"
 
 #include "networks/graph/precision.h"
@@ -41,9 +41,9 @@ static double step_of(world *w, const hp_framework *f, const char *strategy) {
     return evaluated(w, f, strategy).figures.step_s;
 }
 
-/* ResNet-50 has 161 trained tensors: 53 convolutions, two of each of 53 norms, two of the classifier. With 64 images the host
- * is ahead of the device, unless it has read whether float16's gradients are finite: then all operations of the update take
- * their time. */
+/* ResNet-50 has 161 trained tensors: 53 convolutions, two of each of 53 norms, two of the classifier. With
+ * 64 images the host is ahead of the device, unless it has read whether float16's gradients are finite:
+ * then all operations of the update take their time. */
 static void an_update_waits_for_finite_gradients(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet50", 224, 64), b = w;
@@ -61,10 +61,10 @@ static void an_update_waits_for_finite_gradients(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* AdamW of torch.optim, a kernel for each line, reading and writing arrays of all parameters: p *= 1 - lr decay (2),
- * m *= b1 (2), m += (1 - b1) g (3), v *= b2 (2), v += (1 - b2) g g (3), d = sqrt v (2), d /= c (2), d += eps (2),
- * p -= step m / d (4). SGD: g = g + decay p (3), m *= momentum (2), m += g (3), p -= lr m (3). One kernel reads p, g, m, v
- * and writes p, m, v; SGD without v. */
+/* AdamW of torch.optim, a kernel for each line, reading and writing arrays of all parameters: p *= 1 - lr
+ * decay (2), m *= b1 (2), m += (1 - b1) g (3), v *= b2 (2), v += (1 - b2) g g (3), d = sqrt v (2), d /= c
+ * (2), d += eps (2), p -= step m / d (4). SGD: g = g + decay p (3), m *= momentum (2), m += g (3), p -= lr
+ * m (3). One kernel reads p, g, m, v and writes p, m, v; SGD without v. */
 static void optimizers_of_many_kernels_move_more(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "cnn", 28, 4);
@@ -77,7 +77,8 @@ static void optimizers_of_many_kernels_move_more(void **state) {
     hp_arena_free(w.arena);
 }
 
-/* One image through ResNet-50 takes 10.4 ms on a V100 and 10.7 on a T4 (NVIDIA/DeepLearningExamples): the host's time. */
+/* One image through ResNet-50 takes 10.4 ms on a V100 and 10.7 on a T4 (NVIDIA/DeepLearningExamples): the
+ * host's time. */
 static void a_small_batch_is_bound_by_the_host(void **state) {
     (void)state;
     world one = make_world("lassen", "resnet50", 224, 1), many = make_world("lassen", "resnet50", 224, 256);
