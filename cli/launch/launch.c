@@ -96,10 +96,11 @@ static void handle_out_line(launch_watch *w, const char *line) {
         signal_ranks(w, SIGTERM);
 }
 
-/* Lines to suppress. Once the run is ending: everything that Open MPI's run-time and the killed ranks print.
- * Before that: warnings about the shared memory of a dead rank, and libevent's about its closed pipe. */
+/* Lines to suppress. Once the run is ending: everything that Open MPI's run-time and the killed ranks
+ * print. Before that: warnings about the shared memory of a dead rank, libevent's about its closed pipe,
+ * and where in Open MPI no session directory was made, which its banner explains. */
 static bool is_noise(const launch_watch *w, const char *line) {
-    static const char *const NOISE[] = {"] Read -1, expected ", "[warn] Epoll "};
+    static const char *const NOISE[] = {"] Read -1, expected ", "[warn] Epoll ", "session_dir.c at line "};
     if (w->asked_s > 0 && strstr(line, "Forwarding signal ")) return true; /* mpirun says so */
     for (size_t i = 0; i < sizeof NOISE / sizeof *NOISE; i++)
         if (line[0] == '[' && strstr(line, NOISE[i])) return true;
@@ -368,23 +369,40 @@ static void ending_signals(sigset_t *set) {
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(set, SIGHUP);
 }
 
-hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
-    launch_command c;
-    HP_TRY(launch_command_make(l, &c, err));
-    sigset_t ours, before;
-    ending_signals(&ours);
-    sigprocmask(SIG_BLOCK, &ours, &before);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+/* Of several mpirun that start at once, the later ones fail to make the directory that they share: Open
+ * MPI 4.1 looks for $TMPDIR/ompi.HOST.UID and makes it in two steps. Nothing has begun then. */
+static bool lost_race(const launch_watch *w) {
+    return !w->begun && !w->own_signal && strstr(w->banner_text, "unable to create the desired directory") &&
+           strstr(w->banner_text, "File exists");
+}
+
+static hp_status run_once(const cli_launch *l, launch_command *c, const sigset_t *ours,
+                          const sigset_t *before, bool *again, hp_error *err) {
     err->code = HP_OK;
     launch_watch *w = hp_zeroed(1, sizeof *w);
     *w = (launch_watch){.l = l,
                         .killed = oom_count_read(),
                         .dead_rank = -1,
                         .error = err,
-                        .signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
-    const hp_status s = run_child(w, &c, &before, err);
+                        .signals = signalfd(-1, ours, SFD_CLOEXEC | SFD_NONBLOCK)};
+    const hp_status s = run_child(w, c, before, err);
+    *again = s != HP_OK && lost_race(w);
     close(w->signals);
     free(w);
+    return s;
+}
+
+hp_status cli_launch_run(const cli_launch *l, hp_error *err) {
+    enum { TRIES = 5 };
+    launch_command c;
+    HP_TRY(launch_command_make(l, &c, err));
+    sigset_t ours, before;
+    ending_signals(&ours);
+    sigprocmask(SIG_BLOCK, &ours, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    bool again = true;
+    hp_status s = HP_OK;
+    for (int i = 0; i < TRIES && again; i++) s = run_once(l, &c, &ours, &before, &again, err);
     launch_command_free(&c);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return s;

@@ -234,5 +234,24 @@ for case in "65 ends ends" "64 ends stays"; do
   grep -qx "hplan: made up" err || complain "a launcher whose ranks ${case#* }: $(cat err)"
 done
 
+# several mpirun that begin at once may fail to make Open MPI's directory for all of them: those start again, up to five times in all
+mkdir late
+cat >late/mpirun <<'EOF'
+#!/bin/bash
+echo >>"$TRIES"
+[ "$(wc -l <"$TRIES")" -gt "$FAILURES" ] && PATH=${PATH#*:} exec mpirun "$@"
+echo "[here:1] [[1,0],0] ORTE_ERROR_LOG: Error in file ../../../orte/util/session_dir.c at line 107" >&2
+printf '%s\n' -------- 'A call to mkdir was unable to create the desired directory:' '' '  Directory: /tmp/ompi.here.0' \
+  '  Error:     File exists' '' 'Please check to ensure you have adequate permissions.' -------- >&2
+exit 1
+EOF
+chmod +x late/mpirun
+for case in "0 2 3" "69 100 5"; do
+  read -r code times tries <<<"$case"
+  TRIES=$scratch/tries-$times FAILURES=$times PATH=$scratch/late:$PATH expect "$code" run cpu.db --launcher mpirun --steps 1
+  [ "$(wc -l <"tries-$times")" = "$tries" ] || complain "$times failures to start: $(wc -l <"tries-$times") tries"
+  grep -q ORTE_ERROR_LOG err && complain "$times failures to start: $(cat err)"
+done
+
 ls -d ./*.tmp* 2>/dev/null && complain "scratch files were left behind"
 conclude "all runs passed"
