@@ -109,11 +109,13 @@ static hp_status draw_all(const hp_eval_setup *o, const hp_sim_costs *costs, con
     return HP_OK;
 }
 
-/* Number of draws; one without jitter. */
+/* Number of draws; one without jitter. What lasts for all of a step is drawn once for a rank, so a few draws tell: a pair where
+ * alike ranks are folded into the last of them. */
 static int draws_wanted(const hp_eval_setup *o, const hp_program *p, int64_t tasks) {
     const hp_jitter_process jitter = jitter_of(o);
     const int64_t ranks = hp_program_ranks(p), all = ranks <= UNFOLDED_RANKS ? tasks * p->dp : tasks;
     if (!hp_jitters(&jitter)) return 1;
+    if (jitter.task <= 0) return ranks <= UNFOLDED_RANKS ? LEAST_DRAWS : 2;
     const int64_t pairs = DRAWN_TASKS / (2 * (all > 0 ? all : 1));
     return (int)(pairs < LEAST_DRAWS / 2 ? LEAST_DRAWS : pairs > MOST_DRAWS / 2 ? MOST_DRAWS : 2 * pairs);
 }
