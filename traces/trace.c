@@ -24,17 +24,19 @@ static const char *started_text(const char *kind, char out[32]) {
 }
 
 static hp_status insert_run(hp_db *db, const hp_run_info *i, int64_t *run, hp_error *err) {
-    char started[32], host[128] = "", processor[128] = "";
+    char started[32], host[128] = "", processor[128] = "", version[96];
+    snprintf(version, sizeof version, "%s", hp_version());
     if (strcmp(i->kind, "sim") != 0) {
         hp_host_name(host, sizeof host);
         hp_host_processor(processor, sizeof processor);
+        snprintf(version, sizeof version, "%s (commit %s)", hp_version(), hp_commit());
     }
     HP_TRY(hp_db_exec(
         db, err,
         "INSERT INTO run(kind, plan_hash, strategy, machine, device, version, seed, ranks, started,"
         " host, processor, status) VALUES(?,?,?,?,?,?,?,?,?,?,?,-1)",
-        "ssssssiisss", i->kind, i->plan_hash, i->strategy, i->machine, i->device, hp_version(),
-        (int64_t)i->seed, (int64_t)i->ranks, started_text(i->kind, started), host, processor));
+        "ssssssiisss", i->kind, i->plan_hash, i->strategy, i->machine, i->device, version, (int64_t)i->seed,
+        (int64_t)i->ranks, started_text(i->kind, started), host, processor));
     *run = sqlite3_last_insert_rowid(db->sql);
     return HP_OK;
 }

@@ -489,8 +489,8 @@ int cmd_calibrate(int argc, char **argv) {
         .option = OPTIONS,
         .usage = "\n--import FILE...",
         .doc = "Measures compute tasks, messages and collectives on this machine and writes a cost table.",
-        .max_word = FRAME_WORDS,
-        .too_many = "at most 18 files; '%s' is one too many",
+        .max_word = 17,
+        .too_many = "at most 17 files; '%s' is one too many",
         .run = calibrate};
     options o = {0};
     return frame_run(&command, &o, argc, argv);

@@ -84,7 +84,7 @@ int cmd_experiments(int argc, char **argv) {
                "plain "
                "roofline. Exit status 1: what must hold exactly does not.\vFor example: hplan experiments "
                "table-2.1",
-        .max_word = FRAME_WORDS,
+        .max_word = 17,
         .too_many = "at most 17 names: '%s' is one too many; without names all are shown",
         .run = run};
     options o = {0};

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { PLOT_FILES = 16 };
+
 typedef struct options {
     const char *output;
     bool dumb, json, history;
@@ -152,7 +154,7 @@ int cmd_plot(int argc, char **argv) {
                "or several plans, and which of them nothing beats), size (time of a step and memory by the "
                "length of a text or the side of an image, of plans of several, a line per strategy).",
         .min_word = 1,
-        .max_word = FRAME_WORDS,
+        .max_word = 1 + PLOT_FILES,
         .too_few = "which plot of which file? For example: hplan plot timeline run.db -o timeline.svg",
         .too_many = "at most 16 files",
         .run = plot};

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { FIRST_KEY = 256 }; /* argp's keys of options without a letter: above every character */
 
@@ -25,16 +26,6 @@ static void store_option(const frame_option *o, char *options, const char *arg) 
         *(bool *)(options + o->at) = true;
 }
 
-static error_t parse_option(const parse_state *s, int key, const char *arg) {
-    const frame_option *list = s->command->option;
-    for (int i = 0; list[i].name; i++) {
-        if (key_of(list, i) != key) continue;
-        store_option(&list[i], s->options, arg);
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
 static error_t add_word(const parse_state *s, const char *arg, struct argp_state *state) {
     const frame_command *c = s->command;
     if (s->f->n_word == c->max_word) {
@@ -45,11 +36,30 @@ static error_t add_word(const parse_state *s, const char *arg, struct argp_state
     return 0;
 }
 
+/* The first time, the words so far are set apart. */
+static error_t collect_word(const parse_state *s, const char *arg, struct argp_state *state) {
+    if (s->f->n_first < 0) s->f->n_first = s->f->n_word;
+    const error_t e = add_word(s, arg, state);
+    if (e == 0) s->f->collected[s->f->n_word - 1] = true;
+    return e;
+}
+
+static error_t parse_option(const parse_state *s, int key, const char *arg, struct argp_state *state) {
+    const frame_option *list = s->command->option;
+    const char *collects = s->command->collects;
+    for (int i = 0; list[i].name; i++) {
+        if (key_of(list, i) != key) continue;
+        store_option(&list[i], s->options, arg);
+        return collects && strcmp(list[i].name, collects) == 0 ? collect_word(s, arg, state) : 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
 static error_t parse_key(int key, char *arg, struct argp_state *state) {
     const parse_state *s = state->input;
     const frame_command *c = s->command;
     if (key == ARGP_KEY_ARG) return add_word(s, arg, state);
-    if (key != ARGP_KEY_END) return parse_option(s, key, arg);
+    if (key != ARGP_KEY_END) return parse_option(s, key, arg, state);
     if (s->f->n_word < c->min_word || (c->complete && !c->complete(s->options)))
         argp_error(state, "%s", c->too_few);
     return 0;
@@ -64,12 +74,13 @@ static void parse_arguments(const frame_command *c, frame *f, void *options, int
             c->option[i].name, key_of(c->option, i), c->option[i].arg, 0, c->option[i].doc, 0};
     const struct argp argp = {list, parse_key, c->usage, c->doc, NULL, NULL, NULL};
     parse_state s = {c, f, options};
-    if (argp_parse(&argp, argc, argv, 0, NULL, &s) == ENOMEM) hp_allocated(NULL);
+    const unsigned flags = c->collects ? ARGP_IN_ORDER : 0;
+    if (argp_parse(&argp, argc, argv, flags, NULL, &s) == ENOMEM) hp_allocated(NULL);
 }
 
 int frame_run(const frame_command *c, void *options, int argc, char **argv) {
     HP_ASSERT(c->max_word <= FRAME_WORDS);
-    frame f = {.arena = hp_arena_new(), .options = options};
+    frame f = {.arena = hp_arena_new(), .options = options, .n_first = -1};
     hp_error err = {0};
     parse_arguments(c, &f, options, argc, argv);
     hp_status status = c->opens ? hp_db_open(f.word[0], &f.db, &err) : HP_OK;

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-enum { FRAME_WORDS = 17 }; /* a kind of plot and 16 files */
+enum { FRAME_WORDS = 64 };
 
 /* An option stores at byte `at` of the command's own options: its argument as const char *; without an
  * argument, `value` as int, or true as bool if `value` is 0. A list ends with {0}. */
@@ -32,7 +32,9 @@ typedef struct frame {
     hp_db db; /* the first word's, if the command opens it */
     const char *word[FRAME_WORDS];
     int n_word;
-    const void *options; /* the command's own struct */
+    int n_first; /* words before the first `collects` option, if the command has one and it was given */
+    bool collected[FRAME_WORDS]; /* the word was that option's own argument */
+    const void *options;         /* the command's own struct */
 } frame;
 
 typedef struct frame_command {
@@ -42,7 +44,10 @@ typedef struct frame_command {
     const char *too_few;                   /* message for missing words or options */
     const char *too_many;                  /* printf format for an excess word; NULL: argp's message */
     bool (*complete)(const void *options); /* are the required options present? NULL: none is required */
-    bool opens;                            /* the first word is a database to open for reading */
+    /* An option that may be repeated and is followed by files, as in NEW... --baseline OLD...: its argument
+     * is a word, too, in the order of the command line. NULL: none. */
+    const char *collects;
+    bool opens; /* the first word is a database to open for reading */
     /* Prints its results; HP_DIFF is a result and needs no message. */
     hp_status (*run)(frame *f, hp_error *err);
 } frame_command;

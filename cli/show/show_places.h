@@ -5,8 +5,9 @@
 #include "cli/cli.h"
 #include "traces/query.h"
 
-/* A note on stderr where both are measured, on different hosts or processors; `a` and `b` name the sides. */
-void places_note(const hp_trace *a, const char *name_a, const hp_trace *b, const char *name_b);
+/* A note on stderr where both are measured, on different hosts or processors; `a` and `b` name the sides.
+ * Returns whether there was one. */
+bool places_note(const hp_trace *a, const char *name_a, const hp_trace *b, const char *name_b);
 /* {"host": …, "processor": …}; null where nothing was measured. */
 json_t *places_json(const hp_trace *t);
 

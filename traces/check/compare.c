@@ -94,6 +94,15 @@ static void compare_phases(hp_arena *arena, const side *a, const side *b, hp_com
                                             hp_trace_waiting(arena, b->t), b->t->n_iter);
 }
 
+double *hp_compare_phases(hp_arena *arena, const hp_trace *t) {
+    int64_t n = 0;
+    const hp_trace_median *m = hp_trace_medians(arena, t, &n);
+    double *seconds = HP_NEW(arena, double, HP_PHASES + 1);
+    memcpy(seconds, side_by_phase(arena, t, m, n).value, HP_PHASES * sizeof *seconds);
+    seconds[HP_PHASES] = hp_median(hp_trace_waiting(arena, t), t->n_iter);
+    return seconds;
+}
+
 /* --- kinds --- */
 
 typedef struct names {

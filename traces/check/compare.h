@@ -45,6 +45,10 @@ typedef struct hp_comparison {
  * (warm-up), also from a and b. Errors: HP_EDATA (a side has no complete iteration). */
 hp_status hp_compare(hp_arena *arena, hp_trace *a, hp_trace *b, hp_comparison *c, hp_error *err);
 
+/* Seconds per rank and step of every phase, and last of waiting, as hp_compare has them; HP_PHASES + 1
+ * values. Needs complete iterations. */
+double *hp_compare_phases(hp_arena *arena, const hp_trace *t);
+
 /* Loads the sides of `compare`: from one file (its simulation and its execution) or two (path_b not NULL):
  * the execution of each, or the simulation of a file without one. A simulation always comes first. Errors:
  * HP_EDATA naming the file and what is missing. */

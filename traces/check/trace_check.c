@@ -1,10 +1,8 @@
 /* trace_check.c - compares runs row by row in benchstat's style, and judges each row. */
-#include "traces/check/trace_check.h"
+#include "traces/check/check_times.h"
 #include "traces/check/compare.h"
 #include "traces/check/ranktest.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +20,7 @@ static hp_status largest(hp_arena *arena, hp_db *db, int64_t run, hp_counter whi
     return HP_OK;
 }
 
-static hp_status last_loss(hp_arena *arena, hp_db *db, int64_t run, hp_check_side *s, hp_error *err) {
+static hp_status last_loss(hp_arena *arena, hp_db *db, int64_t run, hp_checked_run *s, hp_error *err) {
     hp_trace_value *v = NULL;
     int64_t n = 0, ranks = 0;
     HP_TRY(hp_trace_counter(arena, db, run, hp_counter_names[HP_COUNTER_LOSS], &v, &n, err));
@@ -34,87 +32,164 @@ static hp_status last_loss(hp_arena *arena, hp_db *db, int64_t run, hp_check_sid
     return HP_OK;
 }
 
-static hp_status load_newest(hp_arena *arena, hp_db *db, hp_check_side *s, hp_error *err) {
+static hp_status load_newest(hp_arena *arena, hp_db *db, hp_checked_run *s, hp_error *err) {
     int64_t run = -1;
     HP_TRY(hp_trace_find(db, "exec", &run, err));
     if (run < 0)
         return hp_fail(err, HP_EDATA, "%s: holds no executed run; `hplan run %s` makes one", db->path,
                        db->path);
     HP_TRY(hp_trace_load(arena, db, run, false, &s->trace, err));
+    if (s->trace.n_iter == 0)
+        return hp_fail(err, HP_EDATA, "%s: has no complete step to judge; run it with more --steps",
+                       db->path);
     HP_TRY(largest(arena, db, run, HP_COUNTER_PLANNED, &s->planned_bytes, err));
     HP_TRY(largest(arena, db, run, HP_COUNTER_PEAK, &s->peak_bytes, err));
     return last_loss(arena, db, run, s, err);
 }
 
-hp_status hp_check_load(hp_arena *arena, const char *path, hp_check_side *s, hp_error *err) {
+static hp_status load_file(hp_arena *arena, const char *path, hp_checked_run *s, hp_error *err) {
     hp_db db;
+    s->path = path;
     HP_TRY(hp_db_open(path, &db, err));
     const hp_status status = load_newest(arena, &db, s, err);
     hp_db_close(&db);
     return status;
 }
 
-/* --- judging --- */
-
-/* Half the interquartile range over the median. */
-static double spread(double *v, int n) {
-    gsl_sort(v, 1, (size_t)n);
-    const double median = gsl_stats_median_from_sorted_data(v, 1, (size_t)n);
-    const double q1 = gsl_stats_quantile_from_sorted_data(v, 1, (size_t)n, 0.25);
-    const double q3 = gsl_stats_quantile_from_sorted_data(v, 1, (size_t)n, 0.75);
-    return median > 0 ? (q3 - q1) / 2 / median : 0;
+hp_status hp_check_load(hp_arena *arena, const char *const *path, int n, hp_check_side *s, hp_error *err) {
+    *s = (hp_check_side){n, HP_NEW(arena, hp_checked_run, n)};
+    for (int i = 0; i < n; i++) HP_TRY(load_file(arena, path[i], &s->run[i], err));
+    return HP_OK;
 }
 
-static hp_verdict judge_row(double delta, double p, double limit) {
+/* --- times --- */
+
+static hp_verdict judge_row(double delta, double p, double alpha, double limit) {
     if (isnan(limit)) return HP_VERDICT_INFO;
-    if (!isnan(p) && p >= HP_COMPARE_ALPHA) return HP_VERDICT_SAME;
+    if (!isnan(p) && p >= alpha) return HP_VERDICT_SAME;
     if (delta > limit) return HP_VERDICT_REGRESSION;
     return delta < -limit ? HP_VERDICT_BETTER : HP_VERDICT_SAME;
 }
 
-static void add_time(hp_check *c, const hp_compare_row *r, double *old, double *new, double limit) {
+static bool occurs(const hp_check_times *old, const hp_check_times *new, int k) {
+    return k == HP_TIME_STEP || k == HP_TIME_WAITING || old->value[k] > 0 || new->value[k] > 0;
+}
+
+static const char *time_name(int k) {
+    if (k == HP_TIME_STEP) return "step";
+    return k == HP_TIME_WAITING ? "waiting" : hp_phase_names[k - HP_TIME_PHASE];
+}
+
+static bool is_judged(int k, bool phases) {
+    return k == HP_TIME_STEP || (phases && k != HP_TIME_WAITING);
+}
+
+static void add_time(hp_check *c, const hp_check_times *old, const hp_check_times *new, int k, double limit) {
     hp_check_row *row = &c->row[c->n_row++];
-    *row = (hp_check_row){.name = r->name,
+    *row = (hp_check_row){.name = time_name(k),
                           .unit = HP_CHECK_SECONDS,
-                          .old_median = r->predicted_s,
-                          .new_median = r->measured_s,
-                          .old_spread = spread(old, c->n_old),
-                          .new_spread = spread(new, c->n_new),
-                          .delta = r->change,
-                          .p = r->p,
+                          .delta = hp_change(old->value[k], new->value[k]),
+                          .p = hp_mann_whitney(old->sample[k], old->n, new->sample[k], new->n),
                           .limit = limit};
-    row->verdict = judge_row(row->delta, row->p, limit);
+    row->old = hp_check_describe(old->value[k], old->sample[k], old->n);
+    row->new = hp_check_describe(new->value[k], new->sample[k], new->n);
+    row->verdict = judge_row(row->delta, row->p, c->alpha, limit);
     if (c->too_few && row->verdict != HP_VERDICT_INFO) row->verdict = HP_VERDICT_UNKNOWN;
 }
 
-static double *phase_samples(hp_arena *arena, const hp_trace *t, int phase) {
-    int32_t *group = HP_NEW(arena, int32_t, t->n_task);
-    for (int i = 0; i < t->n_task; i++) group[i] = t->task[i].phase == phase ? 0 : -1;
-    return hp_trace_totals(arena, t, group, 1);
+/* Samples per side from which complete separation is significant. Many samples on one side do not make up for
+ * few on the other: steps of one process are less independent than the test assumes. */
+static int samples_needed(double alpha) {
+    double v[64];
+    for (int n = 1; n <= 32; n++) {
+        for (int i = 0; i < 2 * n; i++) v[i] = i;
+        if (hp_mann_whitney(v, n, v + n, n) < alpha) return n;
+    }
+    return 32;
 }
 
-/* Adds the rows of `compare`, of which only the step is judged. */
-static void add_times(hp_arena *arena, const hp_trace *old, const hp_trace *new, const hp_comparison *m,
-                      double limit, hp_check *c) {
-    add_time(c, &m->step, hp_trace_steps(arena, old), hp_trace_steps(arena, new), limit);
-    for (int i = 0; i < m->n_phase; i++) {
-        const hp_compare_row *r = &m->phase[i];
-        if (r->phase < 0)
-            add_time(c, r, hp_trace_waiting(arena, old), hp_trace_waiting(arena, new), NAN);
-        else
-            add_time(c, r, phase_samples(arena, old, r->phase), phase_samples(arena, new, r->phase), NAN);
+static void add_times(hp_arena *arena, const hp_check_side *old_side, const hp_check_side *new_side,
+                      const hp_check_limits *l, hp_check *c) {
+    const hp_check_times old = hp_check_times_of(arena, old_side, c->by_run);
+    const hp_check_times new = hp_check_times_of(arena, new_side, c->by_run);
+    int judged = 0;
+    for (int k = 0; k < HP_TIMES; k++) judged += occurs(&old, &new, k) && is_judged(k, l->phases);
+    c->alpha = HP_COMPARE_ALPHA / judged;
+    c->n_old = old.n;
+    c->n_new = new.n;
+    c->n_needed = samples_needed(c->alpha);
+    c->too_few = c->n_old < c->n_needed || c->n_new < c->n_needed;
+    for (int k = 0; k < HP_TIMES; k++)
+        if (occurs(&old, &new, k))
+            add_time(c, &old, &new, k, is_judged(k, l->phases) ? l->max_slowdown : NAN);
+}
+
+/* --- memory, loss, ends --- */
+
+/* Of all runs: the median. NaN where one of them has none, or has NaN: it must not hide among the others. */
+static double over_runs(hp_arena *arena, const hp_check_side *s, size_t at) {
+    double *v = HP_NEW(arena, double, s->n);
+    for (int i = 0; i < s->n; i++) {
+        v[i] = *(const double *)(const void *)((const char *)&s->run[i] + at);
+        if (!isfinite(v[i])) return v[i];
     }
+    return hp_median(v, s->n);
 }
 
 static void add_plain(hp_check *c, const char *name, hp_check_unit unit, double old, double new, double limit,
                       bool absolute) {
-    hp_check_row r = {
-        .name = name, .unit = unit, .old_median = old, .new_median = new, .p = NAN, .limit = limit};
-    r.delta_absolute = absolute;
-    r.delta = absolute ? new - old : hp_change(old, new);
-    r.verdict = judge_row(r.delta, NAN, limit);
+    hp_check_row r = {.name = name,
+                      .unit = unit,
+                      .old = {old, 0, NAN},
+                      .new = {new, 0, NAN},
+                      .delta = absolute ? new - old : hp_change(old, new),
+                      .delta_absolute = absolute,
+                      .p = NAN,
+                      .limit = limit};
+    r.verdict = judge_row(r.delta, NAN, c->alpha, limit);
     if (!isfinite(new)) r.verdict = HP_VERDICT_REGRESSION;
     c->row[c->n_row++] = r;
+}
+
+static void add_memory(hp_arena *arena, const hp_check_side *old_side, const hp_check_side *new_side,
+                       double limit, hp_check *c) {
+    static const struct {
+        const char *name;
+        size_t at;
+    } list[] = {{"planned memory", offsetof(hp_checked_run, planned_bytes)},
+                {"peak memory", offsetof(hp_checked_run, peak_bytes)}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        const double old = over_runs(arena, old_side, list[i].at),
+                     new = over_runs(arena, new_side, list[i].at);
+        if (!isnan(old) && !isnan(new)) add_plain(c, list[i].name, HP_CHECK_BYTES, old, new, limit, false);
+    }
+}
+
+static bool all_have_loss(const hp_check_side *s) {
+    bool all = true;
+    for (int i = 0; i < s->n; i++) all = all && s->run[i].has_loss;
+    return all;
+}
+
+static bool any_lost_it(const hp_check_side *s) {
+    bool any = false;
+    for (int i = 0; i < s->n; i++) any = any || (s->run[i].has_loss && !isfinite(s->run[i].final_loss));
+    return any;
+}
+
+static void add_loss(hp_arena *arena, const hp_check_side *old_side, const hp_check_side *new_side,
+                     const hp_check_limits *l, hp_check *c) {
+    const size_t at = offsetof(hp_checked_run, final_loss);
+    const double old = over_runs(arena, old_side, at), new = over_runs(arena, new_side, at);
+    if (any_lost_it(new_side) || (all_have_loss(old_side) && all_have_loss(new_side)))
+        add_plain(c, "final loss", HP_CHECK_PLAIN, old, new, l->max_loss_drift, !l->loss_relative);
+}
+
+/* The first status that is not 0. */
+static int worst_status(const hp_check_side *s) {
+    for (int i = 0; i < s->n; i++)
+        if (s->run[i].trace.status != 0) return s->run[i].trace.status;
+    return 0;
 }
 
 /* Adds a row for how the runs ended if one of them did not end well. */
@@ -122,53 +197,40 @@ static void add_status(hp_check *c, int old, int new) {
     if (old == 0 && new == 0) return;
     c->row[c->n_row++] = (hp_check_row){.name = "exit status",
                                         .unit = HP_CHECK_STATUS,
-                                        .old_median = old,
-                                        .new_median = new,
+                                        .old = {old, 0, NAN},
+                                        .new = {new, 0, NAN},
                                         .delta = NAN,
                                         .p = NAN,
                                         .limit = 0,
                                         .verdict = new ? HP_VERDICT_REGRESSION : HP_VERDICT_INFO};
 }
 
-/* Steps per side from which complete separation is significant. Many steps on one side do not make up for few
- * on the other: steps of one process are less independent than the test assumes. */
-static int steps_needed(void) {
-    double v[64];
-    for (int n = 1; n <= 32; n++) {
-        for (int i = 0; i < 2 * n; i++) v[i] = i;
-        if (hp_mann_whitney(v, n, v + n, n) < HP_COMPARE_ALPHA) return n;
-    }
-    return 32;
+/* Drops every run's warm-up; returns the number of runs that had one. */
+static int drop_warmups(hp_check_side *s) {
+    int n = 0;
+    for (int i = 0; i < s->n; i++) n += hp_trace_drop_warmup(&s->run[i].trace);
+    return n;
 }
 
-hp_status hp_check_run(hp_arena *arena, hp_check_side *old_side, hp_check_side *new_side,
-                       const hp_check_limits *limits, hp_check *c, hp_error *err) {
-    memset(c, 0, sizeof *c);
-    hp_trace *old = &old_side->trace, *new = &new_side->trace;
-    if (old->n_iter == 0 || new->n_iter == 0)
-        return hp_fail(err, HP_EDATA, "the %s has no complete step to judge; run it with more --steps",
-                       old->n_iter == 0 ? "baseline" : "run");
-    hp_comparison m;
-    HP_TRY(hp_compare(arena, old, new, &m, err));
-    c->warmup_old = m.warmup[0];
-    c->warmup_new = m.warmup[1];
-    c->n_old = old->n_iter;
-    c->n_new = new->n_iter;
-    c->n_needed = steps_needed();
-    c->too_few = c->n_old < c->n_needed || c->n_new < c->n_needed;
-    c->plans_differ = strcmp(old->plan_hash, new->plan_hash) != 0;
-    c->row = HP_NEW(arena, hp_check_row, m.n_phase + 5); /* step, phases; two rows of memory, loss, status */
-    add_times(arena, old, new, &m, limits->max_slowdown, c);
-    if (!isnan(old_side->planned_bytes) && !isnan(new_side->planned_bytes))
-        add_plain(c, "planned memory", HP_CHECK_BYTES, old_side->planned_bytes, new_side->planned_bytes,
-                  limits->max_memory, false);
-    if (!isnan(old_side->peak_bytes) && !isnan(new_side->peak_bytes))
-        add_plain(c, "peak memory", HP_CHECK_BYTES, old_side->peak_bytes, new_side->peak_bytes,
-                  limits->max_memory, false);
-    if (new_side->has_loss && (old_side->has_loss || !isfinite(new_side->final_loss)))
-        add_plain(c, "final loss", HP_CHECK_PLAIN, old_side->final_loss, new_side->final_loss,
-                  limits->max_loss_drift, !limits->loss_relative);
-    add_status(c, old->status, new->status);
+static bool plans_differ(const hp_check_side *old, const hp_check_side *new) {
+    const char *first = old->run[0].trace.plan_hash;
+    for (int i = 0; i < old->n; i++)
+        if (strcmp(old->run[i].trace.plan_hash, first) != 0) return true;
+    for (int i = 0; i < new->n; i++)
+        if (strcmp(new->run[i].trace.plan_hash, first) != 0) return true;
+    return false;
+}
+
+void hp_check_run(hp_arena *arena, hp_check_side *old_side, hp_check_side *new_side,
+                  const hp_check_limits *limits, hp_check *c) {
+    *c = (hp_check){.by_run = old_side->n > 1 || new_side->n > 1,
+                    .warmup_old = drop_warmups(old_side),
+                    .warmup_new = drop_warmups(new_side),
+                    .plans_differ = plans_differ(old_side, new_side)};
+    c->row = HP_NEW(arena, hp_check_row, HP_TIMES + 4); /* and two rows of memory, loss, status */
+    add_times(arena, old_side, new_side, limits, c);
+    add_memory(arena, old_side, new_side, limits->max_memory, c);
+    add_loss(arena, old_side, new_side, limits, c);
+    add_status(c, worst_status(old_side), worst_status(new_side));
     for (int i = 0; i < c->n_row; i++) c->n_regression += c->row[i].verdict == HP_VERDICT_REGRESSION;
-    return HP_OK;
 }

@@ -2,6 +2,7 @@
  * share of the draws. */
 #include "base/rng.h"
 #include "tests/support/traces/trace_fixture.h"
+#include "traces/check/check_times.h"
 #include "traces/check/trace_check.h"
 #include "traces/check/compare.h"
 #include "tests/support/plan/law_cases.h"
@@ -57,14 +58,14 @@ static void write_run(const char *path, const draw *d, int iters, const extra *x
 static hp_check judge(hp_arena *arena, hp_check_limits limits) {
     hp_error err = {0};
     hp_check c;
-    hp_check_side *side = HP_NEW(arena, hp_check_side, 2);
-    fixture_ok(hp_check_load(arena, path_old, &side[0], &err), &err);
-    fixture_ok(hp_check_load(arena, path_new, &side[1], &err), &err);
-    fixture_ok(hp_check_run(arena, &side[0], &side[1], &limits, &c, &err), &err);
+    hp_check_side side[2];
+    fixture_ok(hp_check_load(arena, (const char *[]){path_old}, 1, &side[0], &err), &err);
+    fixture_ok(hp_check_load(arena, (const char *[]){path_new}, 1, &side[1], &err), &err);
+    hp_check_run(arena, &side[0], &side[1], &limits, &c);
     return c;
 }
 
-static const hp_check_limits usual = {0.05, 0.05, NAN, false};
+static const hp_check_limits usual = {0.05, 0.05, NAN, false, false};
 
 static int regressions(double factor, int draws, int iters, uint64_t seed) {
     int found = 0;
@@ -105,7 +106,7 @@ static void the_limit_is_kept(void **state) {
     write_run(path_old, &old, 101, NULL);
     write_run(path_new, &new, 101, NULL);
     assert_true(judge(arena, usual).n_regression > 0);
-    assert_int_equal(judge(arena, (hp_check_limits){0.15, 0.05, NAN, false}).n_regression, 0);
+    assert_int_equal(judge(arena, (hp_check_limits){0.15, 0.05, NAN, false, false}).n_regression, 0);
     hp_arena_free(arena);
 }
 
@@ -262,12 +263,119 @@ static void memory_and_loss_are_held_to_their_limits(void **state) {
                      1); /* but NaN is a failure */
     assert_int_equal(
         with_extra((extra){1e9, 1e9, (double)NAN, "p"}, (extra){1e9, 1e9, (double)NAN, "p"}, usual), 1);
-    const hp_check_limits absolute = {0.05, 0.05, 0.1, false}, relative = {0.05, 0.05, 0.1, true};
+    const hp_check_limits absolute = {0.05, 0.05, 0.1, false, false},
+                          relative = {0.05, 0.05, 0.1, true, false};
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 2.15, "p"}, absolute), 1);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 2.15, "p"}, relative), 0);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, 1.0, "p"}, absolute), 0);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, (double)NAN, "p"}, relative), 1);
     assert_int_equal(with_extra(base, (extra){1e9, 1e9, (double)INFINITY, "p"}, relative), 1);
+}
+
+/* --- several runs a side --- */
+
+enum { RUNS_MAX = 6 };
+
+static void run_path(char out[256], int side, int i) {
+    char name[32];
+    snprintf(name, sizeof name, "check-%s-%d.db", side ? "new" : "old", i);
+    fixture_path(out, 256, name);
+}
+
+/* `n` runs a side of `iters` steps: their factors, and the noise of `seed`. */
+static hp_check judge_runs(hp_arena *arena, const double *old, const double *new, int n, int iters,
+                           uint64_t seed, hp_check_limits limits) {
+    static char path[2][RUNS_MAX][256];
+    hp_error err = {0};
+    hp_check c;
+    hp_check_side side[2];
+    for (int k = 0; k < 2; k++) {
+        const char *list[RUNS_MAX];
+        for (int i = 0; i < n; i++) {
+            const draw d = {seed + (uint64_t)(k * RUNS_MAX + i), (k ? new : old)[i], false, 0};
+            run_path(path[k][i], k, i);
+            write_run(path[k][i], &d, iters, NULL);
+            list[i] = path[k][i];
+        }
+        fixture_ok(hp_check_load(arena, list, n, &side[k], &err), &err);
+        for (int i = 0; i < n; i++) unlink(list[i]);
+    }
+    hp_check_run(arena, &side[0], &side[1], &limits, &c);
+    return c;
+}
+
+static void runs_are_the_samples(void **state) {
+    (void)state;
+    static const double old[] = {1, 1.02, 0.98, 1.01}, new[] = {1.5, 1.52, 1.48, 1.51};
+    hp_arena *arena = hp_arena_new();
+    hp_check c = judge_runs(arena, old, new, 4, 12, 1, usual);
+    assert_true(c.by_run && !c.too_few && c.n_old == 4 && c.n_new == 4 && c.n_needed == 4);
+    fixture_near(find_row(&c, "step")->p, 2. / 70); /* complete separation: 2 / C(8, 4) */
+    assert_int_equal(find_row(&c, "step")->verdict, HP_VERDICT_REGRESSION);
+    assert_true(isinf(find_row(&c, "step")->old.half)); /* an interval of 95 % needs six */
+    c = judge_runs(arena, old, new, 3, 12, 1, usual);   /* whatever the number of steps */
+    assert_true(c.by_run && c.too_few);
+    assert_int_equal(find_row(&c, "step")->verdict, HP_VERDICT_UNKNOWN);
+    assert_int_equal(c.n_regression, 0);
+    hp_arena_free(arena);
+}
+
+/* Runs that differ by 10 % each, all of one distribution: any two of them differ significantly by their
+ * steps, and no gate may take that for a regression of the program. */
+static void what_differs_from_run_to_run_is_no_regression(void **state) {
+    (void)state;
+    const int draws = (int)law_some(60);
+    int by_steps = 0, by_runs = 0;
+    for (int k = 0; k < draws; k++) {
+        double old[RUNS_MAX], new[RUNS_MAX];
+        for (int i = 0; i < RUNS_MAX; i++) {
+            old[i] = 1 + 0.1 * hp_rng_normal(77, (uint64_t)k, (uint64_t)i);
+            new[i] = 1 + 0.1 * hp_rng_normal(78, (uint64_t)k, (uint64_t)i);
+        }
+        hp_arena *arena = hp_arena_new();
+        const uint64_t seed = 30000 + (uint64_t)k * 100;
+        by_steps += judge_runs(arena, old, new, 1, 40, seed, usual).n_regression > 0;
+        by_runs += judge_runs(arena, old, new, RUNS_MAX, 10, seed, usual).n_regression > 0;
+        hp_arena_free(arena);
+    }
+    assert_true(by_steps > draws / 5);
+    assert_true(by_runs <= draws / 20 + 1);
+}
+
+/* On request a phase fails the gate, at a level that all tests share. */
+static void phases_are_judged_on_request(void **state) {
+    (void)state;
+    const draw old = {1, 1, false, 0}, new = {2, 0.6, false, 1.5};
+    hp_check_limits asked = usual;
+    asked.phases = true;
+    hp_arena *arena = hp_arena_new();
+    write_run(path_old, &old, 30, NULL);
+    write_run(path_new, &new, 30, NULL);
+    const hp_check c = judge(arena, asked);
+    int judged = 0;
+    for (int i = 0; i < c.n_row; i++) judged += c.row[i].unit == HP_CHECK_SECONDS && !isnan(c.row[i].limit);
+    assert_true(judged > 2);
+    fixture_near(c.alpha * judged, HP_COMPARE_ALPHA);
+    assert_true(c.n_needed > 4);
+    assert_int_equal(find_row(&c, "backward")->verdict, HP_VERDICT_REGRESSION);
+    assert_int_equal(find_row(&c, "step")->verdict, HP_VERDICT_BETTER);
+    assert_int_equal(find_row(&c, "waiting")->verdict, HP_VERDICT_INFO);
+    hp_arena_free(arena);
+}
+
+/* Ranks of the 95 % interval of a median (Conover 1999, table A3; benchstat has the same): n = 6: 1 and 6,
+ * n = 10: 2 and 9, n = 20: 6 and 15. */
+static void intervals_are_those_of_order_statistics(void **state) {
+    (void)state;
+    static const int known[][2] = {{6, 6}, {10, 9}, {20, 15}};
+    double v[20];
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        const int n = known[k][0];
+        const double median = 100 + (n + 1) / 2.;
+        for (int i = 0; i < n; i++) v[i] = 101 + i;
+        fixture_near(hp_check_describe(median, v, n).half, (100 + known[k][1] - median) / median);
+    }
+    assert_true(isinf(hp_check_describe(103, v, 5).half));
 }
 
 static void files_without_runs_are_rejected(void **state) {
@@ -279,7 +387,7 @@ static void files_without_runs_are_rejected(void **state) {
     fixture_ok(hp_db_create(path_old, &db, &err), &err);
     fixture_ok(hp_db_commit(&db, &err), &err);
     hp_db_close(&db);
-    assert_int_equal(hp_check_load(arena, path_old, &side, &err), HP_EDATA);
+    assert_int_equal(hp_check_load(arena, (const char *[]){path_old}, 1, &side, &err), HP_EDATA);
     assert_non_null(strstr(err.text, "hplan run"));
     hp_arena_free(arena);
 }
@@ -311,6 +419,10 @@ int main(void) {
         cmocka_unit_test(check_and_compare_agree),
         cmocka_unit_test(too_few_steps_are_said),
         cmocka_unit_test(memory_and_loss_are_held_to_their_limits),
+        cmocka_unit_test(runs_are_the_samples),
+        cmocka_unit_test(what_differs_from_run_to_run_is_no_regression),
+        cmocka_unit_test(phases_are_judged_on_request),
+        cmocka_unit_test(intervals_are_those_of_order_statistics),
         cmocka_unit_test(files_without_runs_are_rejected),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
