@@ -3,7 +3,7 @@
 #include "cli/show/frame.h"
 #include "costmodels/tuning/tuning_export.h"
 #include "costmodels/cost_stored.h"
-#include "traces/trace_export.h"
+#include "traces/export/trace_export.h"
 #include "traces/outfile.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "plots/plots.h"
 #include "tests/support/traces/trace_fixture.h"
-#include "traces/trace_export.h"
+#include "traces/export/trace_export.h"
 #include "traces/trace_lanes.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* export_chrome.c - Chrome trace JSON, streamed; jansson escapes texts, once per task. */
-#include "traces/trace_export.h"
+#include "traces/export/trace_export.h"
 #include "traces/trace_lanes.h"
 #include "traces/outfile.h"
 

@@ -1,7 +1,7 @@
 /* export_nsys.c - the subset of Nsight Systems' SQLite export that existing queries read. Names and types of
  * columns are those of NVIDIA's "Nsight Systems exporter" documentation. eventType 60 is NvtxStartEndRange
  * (ranges that may overlap), copyKind 10 a peer-to-peer copy. */
-#include "traces/trace_export.h"
+#include "traces/export/trace_export.h"
 
 #include <sqlite3.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* export_csv.c - one line per span (RFC 4180), seconds from the trace's first span. */
-#include "traces/trace_export.h"
+#include "traces/export/trace_export.h"
 #include "traces/outfile.h"
 #include "traces/trace_text.h"
 
