@@ -59,12 +59,19 @@ static hp_status find_kind(const char *name, const char *first, const options *o
     return HP_OK;
 }
 
-/* The terminal's format without -o, else by the suffix. */
+static bool is_stdout(const options *o) {
+    return o->output && strcmp(o->output, "-") == 0;
+}
+
+/* The terminal's format without -o, else by the suffix; stdout takes SVG. */
 static hp_status find_format(const options *o, hp_canvas_format *format, hp_error *err) {
     *format = HP_CANVAS_DUMB;
     if (!o->output) return HP_OK;
     if (o->dumb) return hp_fail(err, HP_EUSAGE, "--dumb prints to the terminal and takes no -o");
-    return hp_canvas_format_of(o->output, format, err);
+    if (is_stdout(o) && o->json)
+        return hp_fail(err, HP_EUSAGE, "-o -: stdout cannot take the plot and --json: give a file name");
+    *format = HP_CANVAS_SVG;
+    return is_stdout(o) ? HP_OK : hp_canvas_format_of(o->output, format, err);
 }
 
 enum { DUMB_LINES = 40, DUMB_COLUMNS_MAX = 160 };
@@ -130,7 +137,7 @@ static hp_status plot(frame *f, hp_error *err) {
 int cmd_plot(int argc, char **argv) {
     static const frame_option list[] = {
         {"output", 'o', "FILE", offsetof(options, output), 0,
-         "FILE.svg or FILE.png; without it the plot is printed to the terminal"},
+         "FILE.svg or FILE.png; - is stdout, as SVG; without it the plot is printed to the terminal"},
         {"dumb", 'd', NULL, offsetof(options, dumb), 0, "print it to the terminal"},
         {"history", 0, NULL, offsetof(options, history), 0,
          "error of the runs of the history, without a file"},

@@ -327,8 +327,9 @@ static void chrome_json_parses_and_tracks_do_not_overlap(void **state) {
         write_db(hostile[i]);
         load_exec(arena, &t);
         hp_trace_value value[2] = {{0, 0, 5, 1.5}, {1, 0, 6, (double)NAN}};
-        const hp_export_counter counter = {"memory", value, 2};
-        fixture_ok(hp_export_chrome(arena, &t, &counter, 1, out, &err), &err);
+        hp_export_counter counter = {"memory", value, 2};
+        const hp_export_side side = {t, &counter, 1};
+        fixture_ok(hp_export_chrome(arena, &side, 1, out, &err), &err);
         json_error_t bad;
         json_t *root = json_load_file(out, JSON_REJECT_DUPLICATES, &bad);
         if (!root) fail_msg("line %d: %s", bad.line, bad.text);
@@ -432,7 +433,8 @@ static void full_disk_keeps_the_earlier_file(void **state) {
         signal(SIGXFSZ, SIG_IGN);
         const struct rlimit small = {2000, 2000};
         setrlimit(RLIMIT_FSIZE, &small);
-        const bool refused = hp_export_chrome(arena, &t, NULL, 0, out, &err) == HP_EIO &&
+        const hp_export_side side = {t, NULL, 0};
+        const bool refused = hp_export_chrome(arena, &side, 1, out, &err) == HP_EIO &&
                              hp_export_csv(&t, out, &err) == HP_EIO &&
                              hp_export_nsys(arena, &t, out, &err) == HP_EIO;
         hp_arena_free(arena);

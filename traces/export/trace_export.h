@@ -11,11 +11,21 @@ typedef struct hp_export_counter { /* a counter over time */
     int64_t n;
 } hp_export_counter;
 
-/* Chrome trace JSON (chrome://tracing, Perfetto): pid = rank, tid = queue kind and lane, complete events that
- * never overlap on a track; microseconds from the trace's first span. Counters are "C" events of their rank.
- * Format: "Trace Event Format", Chromium project. Errors: HP_ECREATE, HP_EIO. */
-hp_status hp_export_chrome(hp_arena *arena, const hp_trace *t, const hp_export_counter *counters,
-                           int n_counter, const char *path, hp_error *err);
+/* A run with its counters. */
+typedef struct hp_export_side {
+    hp_trace trace;
+    hp_export_counter *counter;
+    int n_counter;
+} hp_export_side;
+
+/* Chrome trace JSON (Perfetto, chrome://tracing): a process per side, "predicted" or "measured"; a track per
+ * rank, queue kind and lane, on which complete events never overlap; a flow from the sender's to the
+ * receiver's event of every message; counters by rank, and the bytes in flight. Microseconds from the
+ * measurement's first span; a prediction beside it begins with the first step that counts, after the
+ * warm-up. One side or two, the measurement last; a counter's name is one of counters.def. Format: "Trace
+ * Event Format", Chromium project. Errors: HP_ECREATE, HP_EIO. */
+hp_status hp_export_chrome(hp_arena *arena, const hp_export_side *side, int n_side, const char *path,
+                           hp_error *err);
 
 /* One line per span: rank, role, task, iter, phase, kind, label, t0_s, t1_s, bytes. Errors: HP_ECREATE,
  * HP_EIO. */

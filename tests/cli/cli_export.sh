@@ -1,0 +1,38 @@
+#!/bin/bash
+# cli_export.sh - the trace for Perfetto of a run beside its prediction, and what is written to stdout.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+check=$(dirname "$0")/../traces/chrome.py
+need_executor
+
+# messages between stages of two replicas, tiles' halos, all-reduces
+for strategy in dp=2,stages=2,micro=4 sp=2x1,stages=1; do
+  expect 0 simulate --net cnn --image 28 --machine local --batch 8 --strategy "$strategy" --out p.db
+  expect 0 export p.db --chrome -o plan.json
+  python3 "$check" plan.json p.db || complain "$strategy: the prediction's trace"
+  expect 0 run p.db --steps 4 --no-history --trace run.db
+  expect 0 export run.db --chrome -o trace.json
+  grep -q "and its prediction" err || complain "what was written: $(cat err)"
+  python3 "$check" trace.json run.db || complain "$strategy: the trace of a run beside its prediction"
+done
+expect 0 export run.db --chrome --sim -o sim.json
+grep -q '"measured"' sim.json && complain "--sim is the prediction alone"
+
+# - is stdout, and holds nothing else
+expect 0 export run.db --chrome -o -
+cmp -s out trace.json || complain "stdout is not the file"
+expect 0 export run.db --csv -o t.csv
+expect 0 export run.db --csv -o -
+cmp -s out t.csv || complain "stdout is not the file of --csv"
+expect 2 export run.db --chrome -o - --json
+expect 2 export run.db --nsys -o -
+expect 73 export run.db --chrome -o missing/t.json
+if command -v gnuplot >/dev/null; then
+  expect 0 plot timeline run.db -o t.svg
+  expect 0 plot timeline run.db -o -
+  cmp -s out t.svg || complain "stdout is not the plot"
+  expect 2 plot timeline run.db -o - --json
+fi
+[ ! -e - ] || complain "a file called -"
+conclude "exports are well formed"
