@@ -13,7 +13,7 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/cuda/runtime/*.c exe
 list(REMOVE_ITEM cuda_sources ${CMAKE_SOURCE_DIR}/exec/cuda/runtime/cuda.c ${CMAKE_SOURCE_DIR}/exec/cuda/dnn/dnn_check.cu)
 add_library(hplan-cuda MODULE ${cuda_sources})
 set_target_properties(hplan-cuda PROPERTIES LINKER_LANGUAGE C CUDA_STANDARD 17 CUDA_VISIBILITY_PRESET hidden)
-target_link_libraries(hplan-cuda PRIVATE view_exec_cuda hp_dnn hp_lib_exec hp_lib_traces hp_lib_plan ${NCCL_LIBRARY} CUDA::cudart)
+target_link_libraries(hplan-cuda PRIVATE view_exec_cuda hp_dnn hp_lib_exec hp_lib_traces hp_lib_plan ${NCCL_LIBRARY} CUDA::cudart ${CMAKE_DL_LIBS})
 target_link_options(hplan-cuda PRIVATE -Wl,--exclude-libs,ALL)
 if(NOT HPLAN_SANITIZE AND NOT HPLAN_FUZZ) # clang's sanitizers are only in the program
   target_link_options(hplan-cuda PRIVATE -Wl,--no-undefined)

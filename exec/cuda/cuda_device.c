@@ -1,5 +1,6 @@
 /* cuda_device.c - a GPU as a device: prepares one launch per task and enqueues them. */
 #include "exec/cuda/runtime/cuda_runtime_device.h"
+#include "exec/cuda/runtime/cuda_ranges.h"
 #include "exec/cuda/dnn/dnn.h"
 #include "exec/cuda/dnn/lt.h"
 
@@ -57,6 +58,7 @@ static void cuda_close(hp_device *d) {
     for (int l = 0; l < d->config.graph->n_layer; l++) cudaFree(d->angles[l]);
     cudaFree(d->step);
     cudaFreeHost(d->host_step);
+    hp_cuda_ranges_close(d->ranges);
     hp_arena_free(d->arena);
     free(d);
 }
@@ -76,6 +78,7 @@ static hp_status open_tables(const hp_device_config *config, const tables *of, h
     if (s == HP_OK) s = hp_lt_open(d->cuda, &d->lt, err);
     if (s == HP_OK) s = open_step(d, err);
     if (s == HP_OK) s = prepare_all(d, of, err);
+    d->ranges = hp_cuda_ranges_open(d->arena, &d->config);
     if (s == HP_OK)
         *device = d;
     else
@@ -112,7 +115,10 @@ static hp_status cuda_begin(hp_device *d, const hp_step *step, hp_error *err) {
 static hp_status cuda_enqueue(hp_device *d, int task, const hp_order *order, hp_error *err) {
     const hp_cuda_launch *l = &d->launch[task];
     HP_TRY(hp_cuda_wait(d->cuda->compute, order, err));
-    HP_TRY(l->run(d, &d->bound[task], l->self, err));
+    hp_cuda_range_begin(d->ranges, task);
+    const hp_status s = l->run(d, &d->bound[task], l->self, err);
+    hp_cuda_range_end(d->ranges);
+    HP_TRY(s);
     return hp_cuda_record(d->cuda, d->cuda->compute, order, err);
 }
 

@@ -23,6 +23,7 @@ typedef struct hp_cuda_step {
 
 struct hp_dnn; /* exec/cuda/dnn/dnn.h */
 struct hp_lt;  /* exec/cuda/dnn/lt.h */
+struct hp_cuda_ranges;
 
 struct hp_device {
     hp_device_config config;
@@ -30,6 +31,7 @@ struct hp_device {
     hp_arena *arena;
     struct hp_dnn *dnn;
     struct hp_lt *lt;
+    struct hp_cuda_ranges *ranges; /* NULL: no profiler is attached */
     hp_bound *bound;               /* per task */
     struct hp_cuda_launch *launch; /* per task */
     hp_cuda_step *step;            /* in device memory */
