@@ -1,6 +1,10 @@
 /* cli.c - functions shared by all subcommands: messages, JSON, checked writes to stdout, the terminal. */
 #include "cli/cli.h"
 
+#include "cli/manual/manual.h"
+
+#include "base/alloc.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <limits.h>
@@ -28,6 +32,14 @@ int cli_report(const hp_error *err) {
     char text[sizeof err->text];
     fprintf(stderr, "hplan: %s\n", cli_plain(err->text, text, sizeof text));
     return (int)err->code;
+}
+
+void cli_parse(const struct argp *argp, unsigned flags, int argc, char **argv, void *input) {
+    const char *last = argc > 1 ? argv[argc - 1] : NULL;
+    if (last == manual_ask_page) manual_print_page(argp, argv[0]);
+    if (last == manual_ask_words) manual_print_words(argp, argv[0], argc - 2, argv + 1);
+    if (last == manual_ask_page || last == manual_ask_words) exit(HP_OK);
+    if (argp_parse(argp, argc, argv, flags, NULL, input) == ENOMEM) hp_allocated(NULL);
 }
 
 hp_status cli_print_json(json_t *object, hp_error *err) {

@@ -19,6 +19,10 @@
  * does and what happens at exit. */
 int cli_main(int argc, char **argv);
 
+/* argp_parse for a command whose table is `argp`. Where the last word asks for it (manual.h), prints its page
+ * or the words that complete its line, and ends the process, as --help does. */
+void cli_parse(const struct argp *argp, unsigned flags, int argc, char **argv, void *input);
+
 /* Prints "hplan: message" to stderr and returns the exit code. */
 int cli_report(const hp_error *err);
 

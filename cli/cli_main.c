@@ -4,8 +4,11 @@
  * SIGPIPE keeps its default action: `hplan explain plan.db | head` ends quietly, as every Unix tool does. */
 #include "cli/cli.h"
 
+#include "cli/manual/manual.h"
+
 #include "base/alloc.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "plan/strategy/strategy_axis.h"
 
@@ -28,7 +31,7 @@ static const command commands[] = {
 #include "cli/commands.def"
 #undef COMMAND
 };
-enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32 };
+enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32, MAX_WORDS = 64 };
 
 /* Names in the documentation that this version does not have. */
 typedef struct planned {
@@ -120,26 +123,6 @@ static void print_planned(const char *kind, const char *title) {
     if (n) putchar('\n');
 }
 
-static int print_help(void) {
-    printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
-    for (int i = 0; i < N_COMMAND; i++) printf("  %-11s %s\n", commands[i].name, commands[i].summary);
-    printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command,\n"
-           "'hplan help strategies' the keys of --strategy.\n"
-           "Results go to stdout, messages to stderr; --json prints one JSON object.\n\n"
-           "Planned, not in this version (exit code 69):\n");
-    print_planned("command", "commands");
-    print_planned("option", "options");
-    print_planned("key", "strategies");
-    print_planned("precision", "precisions");
-    print_planned("network", "networks");
-    print_planned("plot", "plots");
-    printf(
-        "\nExit codes: 0 ok, 1 difference or regression, 2 usage, 3 no feasible plan,\n"
-        "  65 bad input, 69 missing device or feature, 70 bug or no memory, 73/74 cannot create or write,\n"
-        "  75 saved, please requeue, 124 stalled, 137 a rank died, 128+n signal n\n");
-    return finish(HP_OK);
-}
-
 /* Prints the text in indented lines of 79 columns. */
 static void print_wrapped(const char *text) {
     enum { WIDTH = 79, INDENT = 5 };
@@ -157,6 +140,32 @@ static void print_wrapped(const char *text) {
     putchar('\n');
 }
 
+static void print_exit_codes(void) {
+    char text[512] = "";
+    for (const manual_exit *e = manual_exits; e->code; e++)
+        hp_text_add((hp_text){text, sizeof text}, "%s%s %s", e == manual_exits ? "" : ", ", e->code,
+                    e->meaning);
+    printf("\nExit codes:\n");
+    print_wrapped(text);
+}
+
+static int print_help(void) {
+    printf("Usage: hplan COMMAND [OPTION...]\n\nCommands:\n");
+    for (int i = 0; i < N_COMMAND; i++) printf("  %-11s %s\n", commands[i].name, commands[i].summary);
+    printf("\n'hplan help COMMAND' and 'hplan COMMAND --help' explain one command,\n"
+           "'hplan help strategies' the keys of --strategy.\n"
+           "Results go to stdout, messages to stderr; --json prints one JSON object.\n\n"
+           "Planned, not in this version (exit code 69):\n");
+    print_planned("command", "commands");
+    print_planned("option", "options");
+    print_planned("key", "strategies");
+    print_planned("precision", "precisions");
+    print_planned("network", "networks");
+    print_planned("plot", "plots");
+    print_exit_codes();
+    return finish(HP_OK);
+}
+
 static int print_keys(void) {
     printf("A strategy is a list of keys, as in dp=2,stages=2,micro=4. An example of each key, what\n"
            "holds where it is left out, and what it means:\n\n");
@@ -167,12 +176,46 @@ static int print_keys(void) {
     return finish(HP_OK);
 }
 
+/* Calls the command that the words name with `last` as its last word. */
+static int ask(int n, char **word, char *last) {
+    char *args[MAX_WORDS + 2];
+    if (n > MAX_WORDS) n = MAX_WORDS;
+    for (int i = 0; i < n; i++) args[i] = word[i];
+    args[n] = last;
+    args[n + 1] = NULL;
+    return call(word[0], n + 1, args);
+}
+
+/* hplan help --man [COMMAND...] */
+static int print_page(int n, char **word) {
+    if (n && strcmp(word[0], "strategies") != 0) return ask(n, word, manual_ask_page);
+    if (n)
+        manual_print_strategies();
+    else
+        manual_print_overview();
+    return finish(HP_OK);
+}
+
+/* hplan help --complete WORD...: the last word is completed. */
+static int print_words(int n, char **word) {
+    const bool is_command = n && find_command(word[0]);
+    if (n > 1 && is_command) return ask(n, word, manual_ask_words);
+    if (n == 1 || (n == 2 && strcmp(word[0], "help") == 0)) manual_print_commands(word[n - 1]);
+    return finish(HP_OK);
+}
+
 static int help(int argc, char **argv) {
+    static const struct {
+        const char *option;
+        int (*print)(int n, char **word);
+    } forms[] = {{"man", print_page}, {"complete", print_words}};
     if (argc < 3) return print_help();
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (strncmp(argv[2], "--", 2) == 0 && strcmp(argv[2] + 2, forms[i].option) == 0)
+            return forms[i].print(argc - 3, argv + 3);
     if (strcmp(argv[2], "strategies") == 0) return print_keys();
     char option[] = "--help";
-    char *args[] = {argv[0], option, NULL};
-    return call(argv[2], 2, args);
+    return ask(argc - 2, argv + 2, option);
 }
 
 static int print_version(void) {

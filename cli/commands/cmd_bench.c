@@ -132,6 +132,16 @@ static hp_status bench(frame *f, hp_error *err) {
     return cli_finish_stdout(err);
 }
 
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} subcommands[] = {
+#define COMMAND(name, summary)
+#define SUBCOMMAND(command, name, summary) {#name, command##_##name},
+#include "cli/commands.def"
+#undef COMMAND
+};
+
 int cmd_bench(int argc, char **argv) {
     static const frame_command command = {
         .option = OPTIONS,
@@ -147,20 +157,12 @@ int cmd_bench(int argc, char **argv) {
             "(hplan bench balance --help)",
         .run = bench};
     options o = {0};
-    if (argc > 1 && strcmp(argv[1], "comm") == 0) {
-        static char title[] = "hplan bench comm";
+    for (size_t i = 0; argc > 1 && i < sizeof subcommands / sizeof subcommands[0]; i++) {
+        char title[64];
+        if (strcmp(argv[1], subcommands[i].name) != 0) continue;
+        snprintf(title, sizeof title, "hplan bench %s", subcommands[i].name);
         argv[1] = title;
-        return bench_comm(argc - 1, argv + 1);
-    }
-    if (argc > 1 && strcmp(argv[1], "balance") == 0) {
-        static char title[] = "hplan bench balance";
-        argv[1] = title;
-        return bench_balance(argc - 1, argv + 1);
-    }
-    if (argc > 1 && strcmp(argv[1], "replay") == 0) {
-        static char title[] = "hplan bench replay";
-        argv[1] = title;
-        return bench_replay(argc - 1, argv + 1);
+        return subcommands[i].run(argc - 1, argv + 1);
     }
     return frame_run(&command, &o, argc, argv);
 }

@@ -2,7 +2,6 @@
  * missing part is an answer here. Other programs are asked (hplan links neither MPI nor CUDA), with a time
  * limit each. */
 #include "cli/launch/launch_capture.h"
-#include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/commands/local_gpu.h"
 #include "cli/history/history_line.h"
@@ -13,7 +12,6 @@
 #include "base/version.h"
 #include "machines/here.h"
 
-#include <errno.h>
 #include <gsl/gsl_version.h>
 #include <limits.h>
 #include <math.h>
@@ -373,7 +371,7 @@ int cmd_doctor(int argc, char **argv) {
         options, parse_option, NULL, "What this machine offers, and what to do next. Always exits 0.",
         NULL,    NULL,         NULL};
     bool json = false;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &json) == ENOMEM) hp_allocated(NULL);
+    cli_parse(&argp, 0, argc, argv, &json);
 
     finding found[N_PROBE] = {0};
     json_t *facts = json_object();

@@ -94,7 +94,7 @@ int cmd_machine(int argc, char **argv) {
         {0}};
     static const frame_command command = {
         .option = option_list,
-        .usage = "list\nshow NAME\ncheck FILE|TEXT\n--detect",
+        .usage = "list\nshow MACHINE\ncheck FILE|TEXT\n--detect",
         .doc = "Machines as --machine takes them: what hplan knows, with sources; what is wrong with a "
                "description, all "
                "at once; and the description of this node and job, to be kept in a file.\vFor example: hplan "

@@ -2,12 +2,10 @@
  * rejects, and stores the best one as a plan with its predicted trace. */
 #include "cli/commands/simulate_search.h"
 #include "cli/show/simulate_show.h"
-#include "base/alloc.h"
 #include "cli/race/race.h"
 #include "base/clock.h"
 #include "base/units.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -142,7 +140,7 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
 
 int cmd_simulate(int argc, char **argv) {
     simulate_options o = {0};
-    if (argp_parse(&simulate_argp, argc, argv, 0, NULL, &o) == ENOMEM) hp_allocated(NULL);
+    cli_parse(&simulate_argp, 0, argc, argv, &o);
     hp_error err = {0};
     hp_arena *arena = hp_arena_new();
     const hp_status status = simulate(arena, &o, &err);

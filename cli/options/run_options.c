@@ -1,12 +1,10 @@
 /* run_options.c - one table: what each option of `hplan run` is, and who understands it. */
 #include "cli/options/run_options.h"
-#include "base/alloc.h"
 
 #include "cli/cli.h"
 #include "base/units.h"
 #include "machines/device/device_kind.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -215,6 +213,6 @@ hp_status run_options_parse(hp_arena *arena, int argc, char **argv, run_options 
     *o = (run_options){.trace = "run.db", .threads = 1};
     parse_state s = {arena, o, err};
     err->code = HP_OK;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &s) == ENOMEM) hp_allocated(NULL);
+    cli_parse(&argp, 0, argc, argv, &s);
     return err->code;
 }

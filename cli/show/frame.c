@@ -1,8 +1,6 @@
 /* frame.c - builds argp's options from a command's table, parses the command line and runs the command. */
 #include "cli/show/frame.h"
-#include "base/alloc.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { FIRST_KEY = 256 }; /* argp's keys of options without a letter: above every character */
@@ -74,8 +72,7 @@ static void parse_arguments(const frame_command *c, frame *f, void *options, int
             c->option[i].name, key_of(c->option, i), c->option[i].arg, 0, c->option[i].doc, 0};
     const struct argp argp = {list, parse_key, c->usage, c->doc, NULL, NULL, NULL};
     parse_state s = {c, f, options};
-    const unsigned flags = c->collects ? ARGP_IN_ORDER : 0;
-    if (argp_parse(&argp, argc, argv, flags, NULL, &s) == ENOMEM) hp_allocated(NULL);
+    cli_parse(&argp, c->collects ? ARGP_IN_ORDER : 0, argc, argv, &s);
 }
 
 int frame_run(const frame_command *c, void *options, int argc, char **argv) {

@@ -216,6 +216,10 @@ static const hp_net_row rows[] = {
 /* Networks that the command line's documentation names but that this version lacks. */
 static const char *const planned[] = {"moe-gpt", "dlrm"};
 
+const char *hp_net_name(int i) {
+    return i >= 0 && i < (int)(sizeof rows / sizeof rows[0]) ? rows[i].name : NULL;
+}
+
 /* Does `net` start with `name`, alone or before a colon? */
 static bool has_base_name(const char *net, const char *name) {
     const size_t n = strlen(name);

@@ -45,6 +45,9 @@ typedef struct hp_net_row {
     hp_status (*parse)(const char *net, const char *rest, hp_net_args *args, hp_error *err);
 } hp_net_row;
 
+/* The built-in names, for example of a family with numbers "gpt" or "resnet-v1-"; NULL after the last. */
+const char *hp_net_name(int i);
+
 /* Looks up the row of a name and parses its arguments. Errors: HP_EUSAGE; HP_EUNAVAIL: documented, but not in
  * this version. */
 hp_status hp_net_parse(const char *net, const hp_net_row **row, hp_net_args *args, hp_error *err);

@@ -2,7 +2,7 @@
 # cli_install.sh - `cmake --install` leaves an hplan that works where it was put: plans, runs, and finds its GPU part.
 set -uo pipefail
 # shellcheck source=tests/cli/lib.sh
-. "$(dirname "$0")/lib.sh" || exit 1
+. "$(dirname "$0")/../lib.sh" || exit 1
 build=$(dirname "$HPLAN")
 cmake --install "$build" --prefix "$scratch/a place" >log 2>&1 || complain "cmake --install: $(tail -3 log)"
 HPLAN="$scratch/a place/bin/hplan"
