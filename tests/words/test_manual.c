@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const commands[] = {
-#define COMMAND(name, summary)             #name,
-#define SUBCOMMAND(command, name, summary) #command " " #name,
+static const struct {
+    const char *name, *blank, *more;
+} commands[] = {
+#define COMMAND(name, summary)             {#name, "", ""},
+#define SUBCOMMAND(command, name, summary) {#command, " ", #name},
 #include "cli/commands.def"
 #undef COMMAND
 };
@@ -33,15 +35,17 @@ static const char *as_in_a_page(const char *option, char out[128]) {
 static void a_page_and_completion_have_every_option_of_help(void **state) {
     words *w = *state;
     for (int i = 0; i < N_COMMAND; i++) {
-        hplan(w, 0, "help %s", commands[i]);
+        char title[64];
+        snprintf(title, sizeof title, "%s%s%s", commands[i].name, commands[i].blank, commands[i].more);
+        hplan(w, 0, "help %s", title);
         char *help = strdup(w->out), option[64], roff[128];
-        hplan(w, 0, "help --man %s", commands[i]);
+        hplan(w, 0, "help --man %s", title);
         char *page = strdup(w->out);
-        hplan(w, 0, "help --complete %s --", commands[i]);
+        hplan(w, 0, "help --complete %s --", title);
         int listed = 0;
         for (const char *line = help; line; line = strchr(line, '\n'), line += line != NULL) {
             if (!option_of(line, option)) continue;
-            if (!strstr(page, as_in_a_page(option, roff))) fail_msg("page of %s: no %s", commands[i], option);
+            if (!strstr(page, as_in_a_page(option, roff))) fail_msg("page of %s: no %s", title, option);
             out_says(w, "^%s\t", option);
             listed++;
         }
@@ -55,7 +59,8 @@ static void a_page_and_completion_have_every_option_of_help(void **state) {
 static void the_overview_names_every_command(void **state) {
     words *w = *state;
     hplan(w, 0, "help --man");
-    for (int i = 0; i < N_COMMAND; i++) out_says(w, "^\\.B %s$", commands[i]);
+    for (int i = 0; i < N_COMMAND; i++)
+        out_says(w, "^\\.B %s%s%s$", commands[i].name, commands[i].blank, commands[i].more);
     hplan(w, 0, "help --man strategies");
     out_says(w, "dp=4");
     hplan(w, 2, "help --man nonsense");
