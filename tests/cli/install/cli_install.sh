@@ -10,6 +10,9 @@ HPLAN="$scratch/a place/bin/hplan"
 [ -e "$scratch/a place/share/doc/hplan/docs/commands.md" ] || complain "no docs"
 expect 0 experiments --list # finds those of the installation
 expect 0 simulate --net cnn --image 28 --machine local --batch 4 --strategy dp=1
+(unset HPLAN && PATH=/usr/bin:/bin PYTHONPATH="$scratch/a place/lib/python3/dist-packages" python3 -c 'import hplan
+assert hplan.program().endswith("a place/bin/hplan"), hplan.program()
+assert hplan.read("plan.db")["candidate"] is not None') || complain "the Python package does not work where it was put"
 need_executor
 expect 0 run plan.db --steps 1
 if [ -e "$build/libhplan-cuda.so" ]; then
