@@ -62,8 +62,7 @@ static const char script[] =
     "}\n"
     "unset multiplot\n";
 
-/* The iteration of median length. */
-static const hp_trace_iter *typical_iter(hp_arena *arena, const hp_trace *t) {
+const hp_trace_iter *hp_plot_typical_iter(hp_arena *arena, const hp_trace *t) {
     const double median = hp_median(hp_trace_steps(arena, t), t->n_iter);
     const hp_trace_iter *best = &t->iter[0];
     for (int i = 1; i < t->n_iter; i++)
@@ -185,7 +184,7 @@ typedef struct panel {
 
 static panel make_panel(hp_arena *arena, const hp_trace *t, bool present, int ranks, int stride) {
     if (!present || t->n_iter == 0) return (panel){t, NULL, 0};
-    return (panel){t, typical_iter(arena, t), (ranks + stride - 1) / stride};
+    return (panel){t, hp_plot_typical_iter(arena, t), (ranks + stride - 1) / stride};
 }
 
 static void write_numbers(hp_canvas *c, const panel *sim, const panel *exec, int unit, int stride) {

@@ -112,6 +112,9 @@ hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, cons
  * computed. front: room for all. Returns their number. */
 int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front);
 
+/* The iteration of median length; the trace has at least one. */
+const hp_trace_iter *hp_plot_typical_iter(hp_arena *arena, const hp_trace *t);
+
 typedef struct hp_plot_kind {
     const char *name, *meaning;
     hp_plot_draw *draw; /* draws what `load` reads; both NULL: reads a cost table, hp_plot_comm */

@@ -1,0 +1,148 @@
+/* report_charts.c - the figures behind the report's charts: images/s by devices, images/s against memory,
+ * predicted against measured tasks. */
+#include "cli/report/report_data.h"
+
+#include "traces/check/compare.h"
+#include "traces/trace_text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- scaling --- */
+
+static bool is_possible(const hp_plot_candidate *c) {
+    return c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0 &&
+           isfinite(c->memory_bytes) && c->memory_bytes > 0;
+}
+
+static bool is_of(const hp_plot_curve *curve, const char *strategy) {
+    for (int i = 0; curve && i < curve->n; i++)
+        if (strcmp(curve->strategy[i], strategy) == 0) return true;
+    return !curve;
+}
+
+/* images/s of the run with this strategy; NaN: there is none. */
+static double measured_rate(const report *r, const hp_plot_candidate *c) {
+    if (!r->exec || strcmp(r->exec->strategy, c->strategy) != 0) return NAN;
+    hp_trace t = *r->exec;
+    hp_trace_drop_warmup(&t);
+    return c->images_per_s * c->step_s / hp_median(hp_trace_steps(r->arena, &t), t.n_iter);
+}
+
+static json_t *point_json(const report *r, const hp_plot_candidate *c) {
+    const double steps = c->images_per_s * c->step_s; /* images of a step */
+    return json_pack("{s:s, s:i, s:f, s:o, s:o, s:f, s:o}", "strategy", c->strategy, "devices", (int)c->gpus,
+                     "images_per_s", c->images_per_s, "low",
+                     cli_json_known(c->step_high_s > 0 ? steps / c->step_high_s : 0), "high",
+                     cli_json_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes",
+                     c->memory_bytes, "measured", cli_json_number(measured_rate(r, c)));
+}
+
+/* The best candidate of a curve for each number of devices, ascending; *n: how many. */
+static json_t *curve_json(const report *r, const hp_plot_source *s, const hp_plot_curve *curve, int *n) {
+    json_t *points = json_array();
+    *n = 0;
+    for (int last = 0;; (*n)++) {
+        const hp_plot_candidate *best = NULL;
+        for (int i = 0; i < s->n_candidate; i++) {
+            const hp_plot_candidate *c = &s->candidate[i];
+            if (!is_possible(c) || c->gpus <= last || !is_of(curve, c->strategy)) continue;
+            if (!best || c->gpus < best->gpus ||
+                (c->gpus == best->gpus && c->images_per_s > best->images_per_s))
+                best = c;
+        }
+        if (!best) break;
+        json_array_append_new(points, point_json(r, best));
+        last = best->gpus;
+    }
+    return json_pack("{s:s, s:o}", "name",
+                     curve      ? hp_arena_printf(r->arena, "%s", curve->name)
+                     : r->n > 1 ? s->path
+                                : "the fastest strategy",
+                     "points", points);
+}
+
+static void add_curve(const report *r, const hp_plot_source *s, const hp_plot_curve *curve, json_t *curves) {
+    int n;
+    json_t *c = curve_json(r, s, curve, &n);
+    if (n > 1)
+        json_array_append_new(curves, c);
+    else
+        json_decref(c);
+}
+
+static const char *sweep_command(const report *r) {
+    const hp_plan *p = &r->plan;
+    return report_command(r, "simulate", p->model ? "--onnx" : "--net", p->model ? "model.db" : p->net,
+                          "--image", hp_arena_printf(r->arena, "%dx%d", p->image_h, p->image_w), "--machine",
+                          p->machine.name, "--gpus", "1,2,4,...", "--out", "sweep.db", NULL);
+}
+
+json_t *report_scaling(const report *r) {
+    json_t *curves = json_array();
+    for (int i = 0; i < r->n; i++) {
+        const hp_plot_source *s = &r->source[i];
+        if (!s->n_curve) add_curve(r, s, NULL, curves);
+        for (int k = 0; k < s->n_curve; k++) add_curve(r, s, &s->curve[k], curves);
+    }
+    if (json_array_size(curves))
+        return json_pack("{s:o, s:s}", "curves", curves, "command",
+                         report_command(r, "plot", "scaling", r->path, NULL));
+    json_decref(curves);
+    return report_absent("The files hold one number of devices; a sweep makes this chart.", sweep_command(r));
+}
+
+/* --- pareto --- */
+
+json_t *report_pareto(const report *r) {
+    const hp_plot_source *s = &r->source[0];
+    json_t *points = json_array(), *front = json_array();
+    const hp_plot_candidate **best = HP_NEW(r->arena, const hp_plot_candidate *, s->n_candidate + 1);
+    const int n = hp_plot_front(r->arena, s, best);
+    for (int i = 0; i < s->n_candidate; i++)
+        if (is_possible(&s->candidate[i])) json_array_append_new(points, point_json(r, &s->candidate[i]));
+    for (int i = 0; i < n; i++)
+        if (is_possible(best[i])) json_array_append_new(front, point_json(r, best[i]));
+    if (json_array_size(points) > 1)
+        return json_pack("{s:o, s:o, s:s}", "points", points, "front", front, "command",
+                         report_command(r, "plot", "pareto", r->path, NULL));
+    json_decref(points);
+    json_decref(front);
+    return report_absent("The file holds one strategy; a search without --strategy compares several.",
+                         report_command(r, "simulate", r->plan.model ? "--onnx" : "--net",
+                                        r->plan.model ? "model.db" : r->plan.net, "--image",
+                                        hp_arena_printf(r->arena, "%dx%d", r->plan.image_h, r->plan.image_w),
+                                        "--machine", r->plan.machine.name, "--gpus",
+                                        hp_arena_printf(r->arena, "%d", r->figures.figures.gpus), NULL));
+}
+
+/* --- errors --- */
+
+enum { MOST_TASKS = 1500 };
+
+static json_t *error_row_json(const hp_compare_row *row) {
+    return json_pack("{s:s, s:o, s:o, s:o, s:i}", "name", row->name, "predicted_s",
+                     cli_json_number(row->predicted_s), "measured_s", cli_json_number(row->measured_s),
+                     "error", cli_json_number(row->error), "phase", (int)row->phase);
+}
+
+static json_t *error_rows_json(const hp_compare_row *row, int n, int most) {
+    json_t *list = json_array();
+    for (int i = 0; i < n && i < most; i++)
+        json_array_append_new(list, error_row_json(&row[(int64_t)i * n / (n < most ? n : most)]));
+    return list;
+}
+
+json_t *report_errors(const report *r) {
+    hp_error ignored;
+    hp_comparison c;
+    if (!r->sim || !r->exec)
+        return report_absent("Nothing is measured yet.", report_command(r, "run", r->path, NULL));
+    hp_trace sim = *r->sim, exec = *r->exec;
+    if (hp_compare(r->arena, &sim, &exec, &c, &ignored) != HP_OK)
+        return report_absent("The run has no complete step.", report_command(r, "run", r->path, NULL));
+    return json_pack("{s:o, s:o, s:o, s:i, s:s}", "step", error_row_json(&c.step), "rows",
+                     error_rows_json(c.phase, c.n_phase, c.n_phase), "tasks",
+                     error_rows_json(c.task, c.n_task, MOST_TASKS), "all_tasks", c.n_task, "command",
+                     report_command(r, "plot", "error", r->exec_path, NULL));
+}

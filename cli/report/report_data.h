@@ -1,0 +1,63 @@
+/* report_data.h - what `hplan report` shows: the files as read, and one JSON object per section of the page
+ * (plots/report/page.html), which draws it. Times are seconds, sizes bytes; a section that cannot be made is
+ * {"absent": why, "command": what would make it}. */
+#ifndef HP_REPORT_DATA_H
+#define HP_REPORT_DATA_H
+
+#include "cli/cli.h"
+#include "base/arena.h"
+#include "plots/plots.h"
+#include "sim/costs/costs.h"
+#include "sim/search/evaluate.h"
+
+/* The first file's plan is the subject. The measurement is the first run of that plan; candidates of all
+ * files are in the charts of scaling and pareto. */
+typedef struct report {
+    hp_arena *arena;
+    int n;
+    hp_plot_source *source;
+    hp_plan plan;
+    const char *strategy; /* the plan's, as its candidate spells it */
+    hp_eval_setup setup;
+    hp_eval *eval;
+    hp_evaluation figures;
+    const hp_cost_table *table;
+    const hp_program_costs *costs; /* of the plan's tasks */
+    hp_candidate *candidate;
+    int n_candidate, chosen; /* chosen: the plan's; -1: none */
+    const hp_trace *sim, *exec;
+    const char *path, *exec_path; /* the subject's file, and that of its measurement */
+} report;
+
+/* Errors: HP_EDATA (a file without a plan), those of hp_db_open. */
+hp_status report_read(hp_arena *arena, const char *const *path, int n, report *r, hp_error *err);
+
+json_t *report_answer(const report *r);
+/* One row per family, and always plain data parallelism. Errors: those of hp_evaluate. */
+hp_status report_candidates(const report *r, json_t **out, hp_error *err);
+json_t *report_timeline(const report *r);
+json_t *report_memory(const report *r);
+json_t *report_scaling(const report *r);
+json_t *report_pareto(const report *r);
+json_t *report_errors(const report *r);
+json_t *report_basis(const report *r);
+
+/* --- report_words.c --- */
+
+/* "resnet101, 1024 x 1024, on 128 devices of thesis-a100" */
+const char *report_title(const report *r);
+/* A command line of hplan for a shell: each word quoted where it needs it. Ends with NULL. */
+const char *report_command(const report *r, ...) __attribute__((sentinel));
+/* {"absent": why, "command": what would make it} */
+json_t *report_absent(const char *why, const char *command);
+/* Text of a file, made safe. */
+json_t *report_text(const report *r, const char *text);
+
+/* Ranks that one row stands for, as the simulator folds them: those of the trace's ranks, at most `most`. */
+typedef struct report_row {
+    int rank, ranks; /* the one that is shown; how many are like it */
+} report_row;
+/* recorded: ranks with spans. *left_out: kinds of ranks beyond `most`. Returns their number. */
+int report_rows(const report *r, int recorded, int most, report_row **row, int *left_out);
+
+#endif

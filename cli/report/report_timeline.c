@@ -1,0 +1,174 @@
+/* report_timeline.c - one step as it was predicted and as it was measured: rows of ranks, their spans, when
+ * those moved that first waited, and what each task is. The page draws it. */
+#include "cli/report/report_data.h"
+
+#include "cli/show/explain.h"
+#include "costmodels/table.h"
+#include "traces/trace_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_ROWS = 32,
+    MOST_SPANS = 12000, /* of a side: what keeps the page under 3 MB and quick to draw */
+    UNKNOWN = -1
+};
+
+/* A side of the timeline, while it is written. */
+typedef struct side {
+    const report *r;
+    const hp_trace *t;
+    const hp_trace_iter *it;
+    bool of_plan; /* its tasks are those of the plan's program */
+    report_row *row;
+    int n_row, more_rows;
+    int32_t *row_of;     /* per rank: its row, or UNKNOWN */
+    int32_t *task_of;    /* per task of the trace: its number on the page, or UNKNOWN */
+    int64_t shortest_ns; /* spans below it are left out */
+    int64_t dropped, dropped_ns, shown_ns;
+    json_t *tasks;
+} side;
+
+/* --- which spans --- */
+
+static int64_t length_of(const hp_trace_span *s) {
+    return s->t1_ns - s->t0_ns;
+}
+
+static int longest_first(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static bool has_row(const side *s, const hp_trace_span *span) {
+    return span->task >= 0 && span->rank < s->t->ranks && s->row_of[span->rank] != UNKNOWN;
+}
+
+/* The length below which spans are left out, so that MOST_SPANS are left. */
+static int64_t shortest_shown(const side *s) {
+    int64_t *length = HP_NEW(s->r->arena, int64_t, s->it->last - s->it->first + 1), n = 0;
+    for (int64_t i = s->it->first; i < s->it->last; i++)
+        if (has_row(s, &s->t->span[i])) length[n++] = length_of(&s->t->span[i]);
+    if (n <= MOST_SPANS) return 0;
+    qsort(length, (size_t)n, sizeof *length, longest_first);
+    return length[MOST_SPANS - 1] + 1;
+}
+
+/* --- tasks --- */
+
+/* The task in the program; NULL: the trace is not of this plan. */
+static const hp_task *planned_task(const side *s, const hp_trace_task *k) {
+    const hp_program *p = s->r->plan.program;
+    if (!s->of_plan || k->role < 0 || k->role >= p->n_role || k->task < 0 ||
+        k->task >= p->role[k->role].n_task)
+        return NULL;
+    const hp_task *t = &p->role[k->role].task[k->task];
+    return t->op == k->op ? t : NULL;
+}
+
+/* [label, phase, queue, layer, micro-batch, bytes, source of the cost, meeting, of all replicas]; -1: none */
+static json_t *task_json(const side *s, const hp_trace_task *k) {
+    const hp_task *t = planned_task(s, k);
+    const hp_graph *g = s->r->plan.graph;
+    const bool layer = t && t->layer >= 0 && t->layer < g->n_layer;
+    return json_pack("[s, i, i, o, i, I, i, i, i]", k->label, (int)k->phase, (int)k->queue,
+                     layer ? report_text(s->r, g->layer[t->layer].name) : json_string(""),
+                     t ? (int)t->micro : UNKNOWN, (json_int_t)k->bytes,
+                     t ? (int)s->r->costs->cost[k->role][k->task].source : UNKNOWN, (int)k->meeting,
+                     (int)k->world);
+}
+
+static int number_of(side *s, int32_t task) {
+    if (s->task_of[task] == UNKNOWN) {
+        s->task_of[task] = (int32_t)json_array_size(s->tasks);
+        json_array_append_new(s->tasks, task_json(s, &s->t->task[task]));
+    }
+    return s->task_of[task];
+}
+
+/* --- rows --- */
+
+static json_t *row_json(const side *s, const report_row *row) {
+    const hp_program *p = s->r->plan.program;
+    char place[256] = "", plain[256];
+    if (s->of_plan) explain_place(&s->r->plan, row->rank % p->n_role, place, sizeof place);
+    return json_pack("{s:i, s:i, s:i, s:s, s:[]}", "rank", row->rank, "ranks", row->ranks, "replica",
+                     row->rank / (s->t->n_role ? s->t->n_role : 1), "place",
+                     cli_plain(place, plain, sizeof plain), "spans");
+}
+
+/* Spans of a row as [task, start after the span before, length, waiting], in nanoseconds. */
+static json_t *rows_json(side *s) {
+    const int64_t *met = hp_trace_met(s->r->arena, s->t, s->it);
+    int64_t *before = HP_NEW(s->r->arena, int64_t, s->n_row + 1);
+    json_t *rows = json_array();
+    for (int i = 0; i < s->n_row; i++) {
+        json_array_append_new(rows, row_json(s, &s->row[i]));
+        before[i] = s->it->t0_ns;
+    }
+    for (int64_t i = s->it->first; i < s->it->last; i++) {
+        const hp_trace_span *span = &s->t->span[i];
+        if (!has_row(s, span)) continue;
+        const bool shown = length_of(span) >= s->shortest_ns;
+        *(shown ? &s->shown_ns : &s->dropped_ns) += length_of(span);
+        s->dropped += !shown;
+        if (!shown) continue;
+        const int row = s->row_of[span->rank];
+        json_t *spans = json_object_get(json_array_get(rows, (size_t)row), "spans");
+        json_array_append_new(spans, json_integer(number_of(s, span->task)));
+        json_array_append_new(spans, json_integer(span->t0_ns - before[row]));
+        json_array_append_new(spans, json_integer(length_of(span)));
+        json_array_append_new(spans, json_integer(met[i - s->it->first] - span->t0_ns));
+        before[row] = span->t0_ns;
+    }
+    return rows;
+}
+
+static void number_rows(side *s) {
+    s->n_row = report_rows(s->r, s->t->n_rank, MOST_ROWS, &s->row, &s->more_rows);
+    s->row_of = HP_NEW(s->r->arena, int32_t, s->t->ranks + 1);
+    s->task_of = HP_NEW(s->r->arena, int32_t, s->t->n_task + 1);
+    for (int i = 0; i < s->t->ranks; i++) s->row_of[i] = UNKNOWN;
+    for (int i = 0; i < s->t->n_task; i++) s->task_of[i] = UNKNOWN;
+    for (int i = 0; i < s->n_row; i++)
+        if (s->row[i].rank < s->t->ranks) s->row_of[s->row[i].rank] = i;
+}
+
+static json_t *side_json(const report *r, const char *name, const hp_trace *t) {
+    const char *plan = r->source[0].has_sim ? r->source[0].sim.plan_hash : "";
+    side s = {.r = r,
+              .t = t,
+              .it = hp_plot_typical_iter(r->arena, t),
+              .of_plan = strcmp(t->plan_hash, plan) == 0,
+              .tasks = json_array()};
+    number_rows(&s);
+    s.shortest_ns = shortest_shown(&s);
+    json_t *rows = rows_json(&s);
+    const double all_ns = (double)(s.shown_ns + s.dropped_ns);
+    return json_pack("{s:s, s:f, s:f, s:i, s:i, s:s, s:i, s:I, s:I, s:f, s:o, s:o}", "name", name, "step_s",
+                     s.it->step_s, "extent_s", (double)(s.it->t1_ns - s.it->t0_ns) * 1e-9, "step",
+                     s.it->iter + 1, "ranks", (int)t->ranks, "host", t->host, "more_rows", s.more_rows,
+                     "dropped", (json_int_t)s.dropped, "shortest_ns", (json_int_t)s.shortest_ns,
+                     "dropped_share", all_ns > 0 ? (double)s.dropped_ns / all_ns : 0, "tasks", s.tasks,
+                     "rows", rows);
+}
+
+static json_t *names_json(const char *const *name, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) json_array_append_new(list, json_string(name[i]));
+    return list;
+}
+
+json_t *report_timeline(const report *r) {
+    json_t *sides = json_array();
+    if (!r->sim && !r->exec)
+        return report_absent("No step is recorded.", report_command(r, "run", r->path, NULL));
+    if (r->sim) json_array_append_new(sides, side_json(r, "predicted", r->sim));
+    if (r->exec) json_array_append_new(sides, side_json(r, "measured", r->exec));
+    return json_pack("{s:o, s:o, s:o, s:s, s:o}", "phases", names_json(hp_phase_names, HP_PHASES), "sources",
+                     names_json(hp_source_names, HP_SOURCE_GUESS + 1), "sides", sides, "command",
+                     report_command(r, "plot", "timeline", r->exec ? r->exec_path : r->path, NULL),
+                     "to_measure",
+                     r->exec ? json_null() : json_string(report_command(r, "run", r->path, NULL)));
+}

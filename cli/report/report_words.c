@@ -1,0 +1,39 @@
+/* report_words.c - the report's words: its title, and command lines that make its figures again. */
+#include "cli/report/report_data.h"
+
+#include "traces/trace_text.h"
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+const char *report_title(const report *r) {
+    const hp_plan *p = &r->plan;
+    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "%.60s, %d x %d, on %d device%s of %.60s",
+                                                   p->net, p->image_h, p->image_w, r->figures.figures.gpus,
+                                                   r->figures.figures.gpus == 1 ? "" : "s", p->machine.name));
+}
+
+static bool is_plain(const char *word) {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_%+=:,./-";
+    return *word && word[strspn(word, plain)] == 0;
+}
+
+const char *report_command(const report *r, ...) {
+    va_list words;
+    const char *line = "hplan";
+    va_start(words, r);
+    for (const char *word; (word = va_arg(words, const char *));)
+        line =
+            hp_arena_printf(r->arena, "%s %s", line, is_plain(word) ? word : hp_shell_quoted(r->arena, word));
+    va_end(words);
+    return line;
+}
+
+json_t *report_absent(const char *why, const char *command) {
+    return json_pack("{s:s, s:s}", "absent", why, "command", command);
+}
+
+json_t *report_text(const report *r, const char *text) {
+    return json_string(hp_text_clean(r->arena, text));
+}
