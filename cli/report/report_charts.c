@@ -71,6 +71,14 @@ static void add_curve(const report *r, const hp_plot_source *s, const hp_plot_cu
         json_decref(c);
 }
 
+/* `hplan plot scaling` of all files. */
+static const char *plot_all(const report *r) {
+    const char *line = report_command(r, "plot", "scaling", NULL);
+    for (int i = 0; i < r->n; i++)
+        line = hp_arena_printf(r->arena, "%s %s", line, report_word(r, r->source[i].path));
+    return line;
+}
+
 static const char *sweep_command(const report *r) {
     const hp_plan *p = &r->plan;
     return report_command(r, "simulate", p->model ? "--onnx" : "--net", p->model ? "model.db" : p->net,
@@ -85,9 +93,7 @@ json_t *report_scaling(const report *r) {
         if (!s->n_curve) add_curve(r, s, NULL, curves);
         for (int k = 0; k < s->n_curve; k++) add_curve(r, s, &s->curve[k], curves);
     }
-    if (json_array_size(curves))
-        return json_pack("{s:o, s:s}", "curves", curves, "command",
-                         report_command(r, "plot", "scaling", r->path, NULL));
+    if (json_array_size(curves)) return json_pack("{s:o, s:s}", "curves", curves, "command", plot_all(r));
     json_decref(curves);
     return report_absent("The files hold one number of devices; a sweep makes this chart.", sweep_command(r));
 }

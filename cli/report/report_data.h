@@ -11,7 +11,7 @@
 #include "sim/search/evaluate.h"
 
 /* The first file's plan is the subject. The measurement is the first run of that plan; candidates of all
- * files are in the charts of scaling and pareto. */
+ * files are in the chart of scaling. */
 typedef struct report {
     hp_arena *arena;
     int n;
@@ -46,7 +46,8 @@ json_t *report_basis(const report *r);
 
 /* "resnet101, 1024 x 1024, on 128 devices of thesis-a100" */
 const char *report_title(const report *r);
-/* A command line of hplan for a shell: each word quoted where it needs it. Ends with NULL. */
+/* A word as a shell reads it, and a command line of hplan of such words. Ends with NULL. */
+const char *report_word(const report *r, const char *word);
 const char *report_command(const report *r, ...) __attribute__((sentinel));
 /* {"absent": why, "command": what would make it} */
 json_t *report_absent(const char *why, const char *command);

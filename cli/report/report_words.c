@@ -19,6 +19,10 @@ static bool is_plain(const char *word) {
     return *word && word[strspn(word, plain)] == 0;
 }
 
+const char *report_word(const report *r, const char *word) {
+    return is_plain(word) ? word : hp_shell_quoted(r->arena, word);
+}
+
 const char *report_command(const report *r, ...) {
     va_list words;
     const char *line = "hplan";

@@ -7,9 +7,10 @@ const MARKS = {
   diamond: r => `M0 ${-1.4 * r}L${1.4 * r} 0L0 ${1.4 * r}L${-1.4 * r} 0z`,
   cross: r => `M${-r} ${-r}L${r} ${r}M${-r} ${r}L${r} ${-r}`,
   plus: r => `M${-r} 0H${r}M0 ${-r}V${r}`,
+  drop: r => `M0 ${1.2 * r}L${1.2 * r} ${-r}H${-1.2 * r}z`,
 };
 const MARK_NAMES = Object.keys(MARKS);
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#a0527d", "#7a5c00", "#333333"];
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#a0527d", "#7a5c00", "#333333", "#56b4e9"];
 
 function mark(name, x, y, colour, r = 4, title = "") {
   const open = name === "cross" || name === "plus";
@@ -72,12 +73,12 @@ function grid(svg, box, x, y, px, py) {
 
 // series: [{name, mark, colour, line: bool, dash, points: [{x, y, low, high, title}]}]. The key lies below, off the data.
 function chart(place, x, y, series, height = 360) {
-  const drawing = element("div", {class: "chart"});
+  const drawing = element("div");
   const xAxis = axisOf(x), yAxis = axisOf(y);
-  place.append(drawing, element("ul", {class: "key"}, ...series.map(s => element("li", {},
+  place.append(element("div", {class: "chart"}, drawing, element("ul", {class: "key"}, ...series.map(s => element("li", {},
     shape("svg", {viewBox: "0 0 22 14"},
       ...(s.line ? [shape("line", {x1: 0, x2: 22, y1: 7, y2: 7, stroke: s.colour, "stroke-width": 1.6, "stroke-dasharray": s.dash || "none"})] : []),
-      ...(s.mark ? [mark(s.mark, 11, 7, s.colour)] : [])), s.name))));
+      ...(s.mark ? [mark(s.mark, 11, 7, s.colour)] : [])), s.name)))));
   drawWide(drawing, width => {
     const box = {left: 78, right: width - 24, top: 26, bottom: height - 48};
     const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});

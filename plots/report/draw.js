@@ -105,7 +105,11 @@ function key(names) {
 
 // --- sections ---
 
-const command = (text, label = "Again:") => element("p", {class: "command"}, `${label} `, element("code", {}, text));
+// A command line breaks between its words alone, where they fit.
+function command(text, label = "Again:") {
+  const words = text.split(" ").flatMap((word, i) => [i ? " " : "", element("span", {}, word)]);
+  return element("p", {class: "command"}, `${label} `, element("code", {}, ...words));
+}
 
 function absent(section, why, text) {
   section.append(element("p", {}, why), command(text, "This makes it:"));

@@ -13,6 +13,18 @@ function showAnswer(section, d) {
   section.append(command(d.command, "The plan in full:"));
 }
 
+// A strategy may break after its commas.
+const strategyText = text => text.split(",").flatMap((word, i, all) => i + 1 < all.length ? [`${word},`, element("wbr")] : [word]);
+
+const strategyCell = (text, ...below) => element("td", {class: "strategy"}, ...strategyText(text), ...below);
+
+// What lies beside each other where there is room.
+function beside(section) {
+  const place = element("div", {class: "beside"});
+  section.append(place);
+  return place;
+}
+
 // --- candidates ---
 
 function candidateRow(c, chosen) {
@@ -23,7 +35,7 @@ function candidateRow(c, chosen) {
     numberCell(digits(c.images_per_s)), numberCell(bytes(c.memory_bytes)),
     numberCell(percent(c.bubble), `${percent(c.exposed_comm)} comm.`), numberCell(percent(c.measured_share))];
   return element("tr", chosen ? {class: "chosen"} : {}, numberCell(c.number === null ? "-" : `${c.tie ? "~" : ""}${c.number}`),
-    element("td", {class: "strategy"}, c.strategy, element("small", {}, c.family), ...(note ? [element("small", {}, note)] : [])),
+    strategyCell(c.strategy, element("small", {}, c.family), ...(note ? [element("small", {}, note)] : [])),
     numberCell(String(c.devices)), ...cells);
 }
 
@@ -31,7 +43,7 @@ function showCandidates(section, d) {
   section.append(table([["#", true], ["strategy, its family, what bounds it"], ["devices", true], ["step, 90% interval", true],
     ["images/s", true], ["memory", true], ["bubble", true], ["measured", true]],
   d.rows.map((c, i) => candidateRow(c, i === d.chosen))),
-  element("p", {class: "note"}, `One row per family and number of devices, of ${d.all} candidates; plain data parallelism always. ` +
+  element("p", {class: "note"}, `One row per family and number of devices, of ${d.all} candidate${d.all === 1 ? "" : "s"}; plain data parallelism always. ` +
     "Memory is that of the fullest rank; bubble and exposed communication are shares of the step; measured is the share of the " +
     "prediction that rests on measurements. ~ cannot be told from the one before it by these predictions."),
   command(d.command, "Why one lost:"));
@@ -104,10 +116,12 @@ function showScaling(section, d) {
   });
   for (const s of series) for (const p of s.points) ys.push(p.y, ...(p.low ? [p.low, p.high] : []));
   const ticks = [...xs].sort((a, b) => a - b);
-  chart(section, {label: "devices", log: true, values: ticks, ticks, format: String}, {label: "images/s", log: true, values: ys, format: digits}, series);
-  section.append(...d.curves.map(c => table([[c.name], ["devices", true], ["images/s", true], ["efficiency", true]], c.points.map(p =>
-    element("tr", {}, element("td", {class: "strategy"}, p.strategy), numberCell(String(p.devices)), numberCell(digits(p.images_per_s)),
-      numberCell(percent(p.images_per_s / p.devices / (c.points[0].images_per_s / c.points[0].devices))))), "narrow")), command(d.command));
+  const place = beside(section);
+  chart(place, {label: "devices", log: true, values: ticks, ticks, format: String}, {label: "images/s", log: true, values: ys, format: digits}, series);
+  place.append(...d.curves.map(c => table([[c.name], ["devices", true], ["images/s", true], ["efficiency", true]], c.points.map(p =>
+    element("tr", {}, strategyCell(p.strategy), numberCell(String(p.devices)), numberCell(digits(p.images_per_s)),
+      numberCell(percent(p.images_per_s / p.devices / (c.points[0].images_per_s / c.points[0].devices))))), "narrow")));
+  section.append(command(d.command));
   return undefined;
 }
 
@@ -115,17 +129,18 @@ function showPareto(section, d) {
   if (d.absent) return absent(section, d.absent, d.command);
   const at = p => ({x: p.memory_bytes, y: p.images_per_s, title: `${p.strategy} on ${p.devices}: ${digits(p.images_per_s)} images/s, ${bytes(p.memory_bytes)}`});
   const best = [...d.front].sort((a, b) => a.memory_bytes - b.memory_bytes);
-  chart(section, {label: "memory of the fullest rank", log: true, values: d.points.map(p => p.memory_bytes), format: bytes},
+  const place = beside(section);
+  chart(place, {label: "memory of the fullest rank", log: true, values: d.points.map(p => p.memory_bytes), format: bytes},
     {label: "images/s", values: d.points.map(p => p.images_per_s), format: digits},
     [{name: "a strategy", mark: "square", colour: "#999999", points: d.points.map(at)},
       {name: "none is better in speed, memory and device hours together", mark: "diamond", colour: COLOURS[0], size: 5, points: best.map(at)}]);
-  section.append(table([["what nothing beats"], ["devices", true], ["memory", true], ["images/s", true]], best.map(p => element("tr", {},
-    element("td", {class: "strategy"}, p.strategy), numberCell(String(p.devices)), numberCell(bytes(p.memory_bytes)), numberCell(digits(p.images_per_s)))), "narrow"),
-  command(d.command));
+  place.append(table([["what nothing beats"], ["devices", true], ["memory", true], ["images/s", true]], best.map(p => element("tr", {},
+    strategyCell(p.strategy), numberCell(String(p.devices)), numberCell(bytes(p.memory_bytes)), numberCell(digits(p.images_per_s)))), "narrow"));
+  section.append(command(d.command));
   return undefined;
 }
 
-function errorChart(section, d, phases) {
+function errorChart(place, d, phases) {
   const tasks = d.tasks.filter(t => t.predicted_s > 0 && t.measured_s > 0);
   if (!tasks.length) return;
   const all = tasks.flatMap(t => [t.predicted_s, t.measured_s]), low = Math.min(...all), high = Math.max(...all);
@@ -135,18 +150,18 @@ function errorChart(section, d, phases) {
     const points = tasks.filter(t => t.phase === i).map(t => ({x: t.measured_s, y: t.predicted_s, title: `${t.name}: predicted ${seconds(t.predicted_s)}, measured ${seconds(t.measured_s)}`}));
     if (points.length) series.push({name, mark: MARK_NAMES[i % MARK_NAMES.length], colour: COLOURS[i % COLOURS.length], size: 3, points});
   });
-  chart(section, {label: "measured time of a task (median over steps)", log: true, values: all, format: seconds},
+  chart(place, {label: "measured time of a task (median over steps)", log: true, values: all, format: seconds},
     {label: "predicted", log: true, values: all, format: seconds}, series, 460);
 }
 
 function showErrors(section, d, phases) {
   if (d.absent) return absent(section, d.absent, d.command);
-  const rows = [...d.rows, {...d.step, name: "the step"}];
-  section.append(table([["phase (seconds per rank and step)"], ["predicted", true], ["measured", true], ["error", true]], rows.map(r =>
+  const rows = [...d.rows, {...d.step, name: "the step"}], place = beside(section);
+  place.append(table([["phase (seconds per rank and step)"], ["predicted", true], ["measured", true], ["error", true]], rows.map(r =>
     element("tr", {}, element("td", {}, r.name), numberCell(r.predicted_s === null ? "-" : seconds(r.predicted_s)),
       numberCell(r.measured_s === null ? "-" : seconds(r.measured_s)),
       numberCell(r.error === null ? "-" : `${r.error > 0 ? "+" : ""}${(100 * r.error).toFixed(1)}%`))), "narrow"));
-  errorChart(section, d, phases);
+  errorChart(place, d, phases);
   if (d.all_tasks > d.tasks.length) section.append(element("p", {class: "note"}, `${d.tasks.length} of ${d.all_tasks} tasks, evenly chosen.`));
   section.append(command(d.command));
   return undefined;

@@ -107,7 +107,7 @@ class Timeline {
   }
 
   titleOf(side) {
-    const of = side.name === "measured" ? `, step ${side.step} of the run, the one of median length` : "";
+    const of = side.name === "measured" ? `, step ${side.step} of the run${side.host ? ` on ${side.host}` : ""}, the one of median length` : "";
     return `${side.name}: ${seconds(side.step_s)}${of}`;
   }
 
