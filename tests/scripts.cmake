@@ -32,6 +32,9 @@ set_tests_properties(cli_experiments PROPERTIES LABELS "cli;experiments")
 hp_script(cuda_link cli/cuda_link.sh)
 # the Debian package in a clean Debian: minutes
 hp_script(package cli/install/package.sh WHOLE)
+# the report's page in headless Chromium, where there is one
+hp_script(report_browser report/browser.sh)
+set_tests_properties(report_browser PROPERTIES FIXTURES_REQUIRED made)
 
 # what may go wrong in a run; KILLS=500 tests/faults/kills.sh by hand. In the whole suite alone: memory.sh, minutes of ranks that run
 # out of memory in control groups, and ends.sh, minutes of runs that are stopped, killed and signalled

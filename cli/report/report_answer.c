@@ -2,6 +2,7 @@
  * measurement beside it; and the figures that the sentence is made of. */
 #include "cli/report/report_data.h"
 
+#include "cli/show/simulate_show.h"
 #include "base/units.h"
 #include "traces/check/compare.h"
 
@@ -23,23 +24,24 @@ static const char *place_in_list(const report *r) {
 
 static const char *interval(const report *r, const hp_candidate *c) {
     char low[32], high[32];
-    if (!(c->step_high_s > 0)) return "; how far off that may be is not known";
-    return hp_arena_printf(r->arena, " (90%% of runs between %s and %s)",
-                           hp_format_seconds(c->step_low_s, low), hp_format_seconds(c->step_high_s, high));
+    if (!(c->step_high_s > 0)) return "its error is not known";
+    return hp_arena_printf(r->arena, "90%% of runs between %s and %s", hp_format_seconds(c->step_low_s, low),
+                           hp_format_seconds(c->step_high_s, high));
 }
 
 static const char *sentence(const report *r, const hp_candidate *c) {
-    char step[32], memory[32];
-    const hp_plan *p = &r->plan;
+    char step[32], rate[32], memory[32];
+    const long long images = r->plan.batch;
     const int devices = r->figures.figures.gpus;
-    return hp_arena_printf(
-        r->arena,
-        "%s %s: a step of %lld images is predicted to take %s%s, which is %.4g images/s. It needs %d "
-        "device%s of "
-        "%s and %s of memory on the fullest rank. It is %s.",
-        r->strategy, place_in_list(r), (long long)p->batch, hp_format_seconds(c->step_s, step),
-        interval(r, c), c->images_per_s, devices, devices == 1 ? "" : "s", p->machine.name,
-        hp_format_bytes((double)c->memory_bytes, memory), *c->note ? c->note : "bound by compute");
+    return hp_arena_printf(r->arena,
+                           "%s %s: a step of %lld image%s is predicted to take %s (%s), which is %s "
+                           "images/s. It needs %d device%s "
+                           "of %s, and %s of memory on the fullest rank. It is %s.",
+                           r->strategy, place_in_list(r), images, images == 1 ? "" : "s",
+                           hp_format_seconds(c->step_s, step), interval(r, c),
+                           simulate_number(c->images_per_s, rate), devices, devices == 1 ? "" : "s",
+                           r->plan.machine.name, hp_format_bytes((double)c->memory_bytes, memory),
+                           *c->note ? c->note : "bound by compute");
 }
 
 /* "Measured: 8.87 ms, the median of 99 steps; the prediction is 3.8% below." */

@@ -6,14 +6,15 @@
 #include "sim/search/conditions.h"
 
 static json_t *row_json(const report *r, const hp_candidate *c, const hp_strategy *s, int number) {
-    return json_pack("{s:o, s:s, s:s, s:i, s:I, s:f, s:o, s:o, s:f, s:I, s:f, s:f, s:f, s:o, s:b, s:o}",
-                     "number", number ? json_integer(number) : json_null(), "strategy", c->strategy, "family",
-                     hp_family_name(hp_family_of(s)), "devices", (int)c->gpus, "batch", (json_int_t)c->batch,
-                     "step_s", c->step_s, "low_s", cli_json_known(c->step_low_s), "high_s",
-                     cli_json_known(c->step_high_s), "images_per_s", c->images_per_s, "memory_bytes",
-                     (json_int_t)c->memory_bytes, "bubble", c->bubble, "exposed_comm", c->exposed_comm,
-                     "measured_share", c->measured_share, "measured_s", cli_json_known(c->measured_s), "tie",
-                     (int)c->tie, "note", report_text(r, c->note));
+    return json_pack("{s:o, s:o, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:o}",
+                     "number", number ? json_integer(number) : json_null(), "strategy",
+                     report_text(r, c->strategy), "family", hp_family_name(hp_family_of(s)), "devices",
+                     (int)c->gpus, "batch", (json_int_t)c->batch, "step_s", report_known(c->step_s), "low_s",
+                     report_known(c->step_low_s), "high_s", report_known(c->step_high_s), "images_per_s",
+                     report_known(c->images_per_s), "memory_bytes", (json_int_t)c->memory_bytes, "bubble",
+                     cli_json_number(c->bubble), "exposed_comm", cli_json_number(c->exposed_comm),
+                     "measured_share", cli_json_number(c->measured_share), "measured_s",
+                     report_known(c->measured_s), "tie", (int)c->tie, "note", report_text(r, c->note));
 }
 
 /* Every replica holds the whole state, as others' data parallelism does by default. */

@@ -33,8 +33,8 @@ static json_t *point_json(const report *r, const hp_plot_candidate *c) {
     const double steps = c->images_per_s * c->step_s; /* images of a step */
     return json_pack("{s:s, s:i, s:f, s:o, s:o, s:f, s:o}", "strategy", c->strategy, "devices", (int)c->gpus,
                      "images_per_s", c->images_per_s, "low",
-                     cli_json_known(c->step_high_s > 0 ? steps / c->step_high_s : 0), "high",
-                     cli_json_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes",
+                     report_known(c->step_high_s > 0 ? steps / c->step_high_s : 0), "high",
+                     report_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes",
                      c->memory_bytes, "measured", cli_json_number(measured_rate(r, c)));
 }
 

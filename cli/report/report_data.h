@@ -53,6 +53,8 @@ const char *report_command(const report *r, ...) __attribute__((sentinel));
 json_t *report_absent(const char *why, const char *command);
 /* Text of a file, made safe. */
 json_t *report_text(const report *r, const char *text);
+/* A positive number of a file; null: it is none, or not known. */
+json_t *report_known(double v);
 
 /* Ranks that one row stands for, as the simulator folds them: those of the trace's ranks, at most `most`. */
 typedef struct report_row {

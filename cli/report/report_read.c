@@ -44,6 +44,8 @@ static hp_status read_subject(report *r, hp_db *db, hp_error *err) {
     HP_TRY(hp_conditions_read(r->arena, db, &r->plan, &r->setup, err));
     r->eval = hp_eval_new(r->arena, &r->setup);
     HP_TRY(hp_eval_program(r->eval, r->arena, r->plan.program, &r->plan.strategy, &r->figures, err));
+    if (!(r->figures.figures.step_s > 0))
+        r->figures.figures.step_s = r->plan.step_s; /* it does not fit here */
     r->figures.figures.gpus = hp_program_ranks(r->plan.program) / r->plan.program->clients;
     price_tasks(r);
     return HP_OK;

@@ -146,10 +146,10 @@ static json_t *side_json(const report *r, const char *name, const hp_trace *t) {
     s.shortest_ns = shortest_shown(&s);
     json_t *rows = rows_json(&s);
     const double all_ns = (double)(s.shown_ns + s.dropped_ns);
-    return json_pack("{s:s, s:f, s:f, s:i, s:i, s:s, s:i, s:I, s:I, s:f, s:o, s:o}", "name", name, "step_s",
-                     s.it->step_s, "extent_s", (double)(s.it->t1_ns - s.it->t0_ns) * 1e-9, "step",
-                     s.it->iter + 1, "ranks", (int)t->ranks, "host", t->host, "more_rows", s.more_rows,
-                     "dropped", (json_int_t)s.dropped, "shortest_ns", (json_int_t)s.shortest_ns,
+    return json_pack("{s:s, s:o, s:f, s:i, s:i, s:s, s:i, s:I, s:I, s:f, s:o, s:o}", "name", name, "step_s",
+                     report_known(s.it->step_s), "extent_s", (double)(s.it->t1_ns - s.it->t0_ns) * 1e-9,
+                     "step", s.it->iter + 1, "ranks", (int)t->ranks, "host", t->host, "more_rows",
+                     s.more_rows, "dropped", (json_int_t)s.dropped, "shortest_ns", (json_int_t)s.shortest_ns,
                      "dropped_share", all_ns > 0 ? (double)s.dropped_ns / all_ns : 0, "tasks", s.tasks,
                      "rows", rows);
 }

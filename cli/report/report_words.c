@@ -4,6 +4,7 @@
 #include "traces/trace_text.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ const char *report_command(const report *r, ...) {
         line =
             hp_arena_printf(r->arena, "%s %s", line, is_plain(word) ? word : hp_shell_quoted(r->arena, word));
     va_end(words);
-    return line;
+    return hp_text_clean(r->arena, line);
 }
 
 json_t *report_absent(const char *why, const char *command) {
@@ -40,4 +41,8 @@ json_t *report_absent(const char *why, const char *command) {
 
 json_t *report_text(const report *r, const char *text) {
     return json_string(hp_text_clean(r->arena, text));
+}
+
+json_t *report_known(double v) {
+    return cli_json_number(v > 0 ? v : NAN);
 }

@@ -22,6 +22,7 @@ function shape(name, attributes = {}, ...children) {
 // --- numbers as words ---
 
 const digits = (value, n = 3) => {
+  if (value === null) return "not known";
   if (value === 0) return "0";
   const places = n - 1 - Math.floor(Math.log10(Math.abs(value)) + 1e-9);
   return places > 0 ? value.toFixed(Math.min(places, 9)) : String(Number(value.toPrecision(n)));

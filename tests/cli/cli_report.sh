@@ -1,0 +1,98 @@
+#!/bin/bash
+# cli_report.sh - hplan report: its words, what its page holds, and hostile names, which stay text. What a browser makes of the page:
+# tests/report/browser.sh.
+set -uo pipefail
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh" || exit 1
+need_executor
+fixture train.db run.db
+
+# data PAGE: the page's block of data, as JSON
+data() {
+  sed -n 's/.*<script type="application\/json" id="data">\(.*\)<\/script>$/\1/p' "$1"
+}
+
+# --- words ---
+expect 2 report
+grep -q 'hplan report run.db -o r.html' err || complain "report alone: $(cat err)"
+expect 2 report run.db
+expect 65 report missing.db -o r.html
+grep -q missing.db err || complain "a missing file is not named: $(cat err)"
+echo text >text.db
+expect 65 report text.db -o r.html
+[ -e r.html ] && complain "a page was written of no database"
+expect 73 report run.db -o no/such/folder/r.html
+cp run.db same.db
+expect 2 report same.db -o same.db
+grep -q overwrite err || complain "the page may take its source's place: $(cat err)"
+cmp -s run.db same.db || complain "the source was changed"
+expect 2 report run.db -o - --json
+expect 0 report run.db -o r.html
+[ -s out ] && complain "report writes to stdout: $(head -c 200 out)"
+grep -q 'wrote r.html' err || complain "report does not say what it wrote"
+expect 0 report run.db -o -
+cmp -s out r.html || complain "-o - is another page than -o FILE"
+expect 0 report run.db -o r.html --json
+[ "$(jq -r .kind out)" = report ] || complain "report --json: $(cat out)"
+
+# --- what it holds ---
+expect 0 compare run.db --json
+cp out compare.json
+expect 0 explain run.db --json
+cp out explain.json
+data r.html >data.json
+python3 - data.json compare.json explain.json <<'EOP' || complain "the page's figures are not those of compare and explain"
+import json, sys
+page, compare, plan = (json.load(open(f)) for f in sys.argv[1:])
+sides = {s["name"]: s for s in page["timeline"]["sides"]}
+assert set(sides) == {"predicted", "measured"}, set(sides)
+assert abs(page["error"]["step"]["predicted_s"] / compare["step"]["predicted_s"] - 1) < 1e-8
+assert abs(page["error"]["step"]["measured_s"] / compare["step"]["measured_s"] - 1) < 1e-8
+for side in sides.values(): # every task of the plan once on each rank
+    for row in side["rows"]:
+        assert len(row["spans"]) == 4 * len(plan["roles"][row["rank"] % len(plan["roles"])]["tasks"]), row["rank"]
+        assert all(n >= 0 for n in row["spans"][2::4]) and all(n >= 0 for n in row["spans"][3::4])
+for bar in page["memory"]["bars"]: # the parts are the whole, which the run observed
+    assert sum(bar["parts"]) == bar["planned"] == plan["roles"][bar["rank"]]["memory_bytes"] == bar["observed"], bar
+assert abs(sum(s["share"] for s in page["basis"]["shares"]) - 1) < 1e-8, page["basis"]
+assert any(row["strategy"] == "dp=2" for row in page["candidates"]["rows"])
+assert "hplan simulate" in page["scaling"]["command"] and page["scaling"]["absent"]
+EOP
+[ "$(stat -c %s r.html)" -lt 3000000 ] || complain "the page of a small run has $(stat -c %s r.html) bytes"
+
+# --- plain data parallelism is there, also where it is impossible; a sweep has its chart; a thousand ranks are few rows ---
+expect 0 simulate --net cnn --image 28 --machine thesis-a100 --gpus 1,2,4 --out sweep.db
+expect 0 simulate --net resnet18 --image 224 --machine thesis-a100 --strategy dp=512,stages=2 --batch 512 --out many.db
+expect 0 report many.db sweep.db -o many.html
+data many.html >data.json
+python3 - data.json <<'EOP' || complain "a thousand ranks, and a sweep"
+import json, sys
+page = json.load(open(sys.argv[1]))
+rows = page["timeline"]["sides"][0]["rows"]
+assert len(rows) <= 32 and sum(r["ranks"] for r in rows) == 1024, [(r["rank"], r["ranks"]) for r in rows]
+assert sum(b["ranks"] for b in page["memory"]["bars"]) == 1024, page["memory"]["bars"]
+plain, = [r for r in page["candidates"]["rows"] if r["strategy"] == "dp=1024"]
+assert plain["rejected"]["code"] == "E-BATCH", plain # 512 images on 1024 devices
+curve, = page["scaling"]["curves"]
+assert [p["devices"] for p in curve["points"]] == [1, 2, 4], curve
+EOP
+[ "$(stat -c %s many.html)" -lt 3000000 ] || complain "the page of 1024 ranks has $(stat -c %s many.html) bytes"
+if all "the page of 128 ranks"; then
+  expect 0 simulate --net resnet101 --image 1024 --gpus 128 --machine thesis-a100 --out big.db
+  expect 0 report big.db -o big.html
+  [ "$(stat -c %s big.html)" -lt 3000000 ] || complain "the page of 128 ranks has $(stat -c %s big.html) bytes"
+fi
+
+# --- hostile names are text ---
+hostile='run<img src=x onerror=window.owned=1>.db'
+cp run.db "$hostile"
+python3 "$HPLAN_SOURCE/tests/report/hostile.py" "$hostile"
+expect 0 report "$hostile" -o hostile.html
+for tag in '<script' '</script' '<img' '<style' '<!--'; do
+  [ "$(grep -oF -- "$tag" hostile.html | wc -l)" = "$(grep -oF -- "$tag" r.html | wc -l)" ] || complain "a name is $tag"
+done
+data hostile.html | jq -e '.files[0] == "run<img src=x onerror=window.owned=1>.db" and
+  (.timeline.sides | all(.tasks | all(.[0] | startswith("label</script>")))) and
+  (.timeline.sides[1].host | startswith("host</script>")) and
+  (.candidates.rows[0].note | startswith("note</script>"))' >/dev/null || complain "the hostile names are not in the page as they are"
+conclude "report writes its page"

@@ -1,0 +1,102 @@
+/* test_page.c - the page admits its own style and script, and no data become markup or script. */
+#include "plots/report/page.h"
+#include "plots/report/sha256.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *page_of(const char *title, const char *json) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    assert_non_null(f);
+    hp_report_page(f, title, json);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(strlen(text), n);
+    return text;
+}
+
+static int count(const char *text, const char *what) {
+    int n = 0;
+    for (; (text = strstr(text, what)); text++) n++;
+    return n;
+}
+
+/* What lies between the last `open` and the `close` after it. */
+static char *between(const char *text, const char *open, const char *close) {
+    const char *first = NULL;
+    for (const char *at = text; (at = strstr(at, open)); at++) first = at + strlen(open);
+    assert_non_null(first);
+    const char *end = strstr(first, close);
+    assert_non_null(end);
+    return strndup(first, (size_t)(end - first));
+}
+
+static void admits(const char *page, const char *directive, char *content) {
+    char digest[HP_SHA256_TEXT], wanted[128];
+    const char *const text = content;
+    snprintf(wanted, sizeof wanted, "%s 'sha256-%s'", directive, hp_sha256_base64(&text, 1, digest));
+    if (!strstr(page, wanted)) fail_msg("the policy lacks %s", wanted);
+    free(content);
+}
+
+static void the_policy_names_what_is_in_the_page(void **state) {
+    char *page = page_of("a plan", "{}");
+    (void)state;
+    assert_int_equal(count(page, "default-src 'none'"), 1);
+    assert_int_equal(count(page, "unsafe"), 0);
+    admits(page, "style-src", between(page, "<style>", "</style>"));
+    admits(page, "script-src", between(page, "<script>", "</script>"));
+    assert_int_equal(count(page, "@TITLE@") + count(page, "@DATA@") + count(page, "@STYLE"), 0);
+    free(page);
+}
+
+static void nothing_is_loaded(void **state) {
+    char *page = page_of("a plan", "{}");
+    (void)state;
+    assert_int_equal(count(page, " src="), 0);
+    assert_int_equal(count(page, "href="), 0);
+    assert_int_equal(count(page, "@import"), 0);
+    assert_int_equal(count(page, "url("), count(page, "url(#")); /* of the page's own patterns */
+    assert_int_equal(count(page, "://"), count(page, "http://www.w3.org/2000/svg"));
+    assert_int_equal(count(page, "innerHTML") + count(page, "eval(") + count(page, "document.write"), 0);
+    free(page);
+}
+
+/* Tags are counted, so that a hostile one would be one too many. */
+static void data_stay_data(void **state) {
+    static const char hostile[] = "</script><script>owned()</script><!--<script><img src=x onerror=owned()>";
+    char json[256];
+    (void)state;
+    snprintf(json, sizeof json, "{\"name\":\"%s\"}", hostile);
+    char *plain = page_of("a plan", "{}"), *page = page_of(hostile, json);
+    assert_int_equal(count(page, "<script"), count(plain, "<script"));
+    assert_int_equal(count(page, "</script"), count(plain, "</script"));
+    assert_int_equal(count(page, "<!--"), count(plain, "<!--"));
+    assert_int_equal(count(page, "<img"), 0);
+    assert_int_equal(count(page, "&lt;img src=x onerror=owned()>"), 2); /* the title and the heading */
+    assert_int_equal(count(page, "\\u003cimg src=x onerror=owned()>"), 1);
+    free(page);
+    free(plain);
+}
+
+static void marks_in_data_are_text(void **state) {
+    char *page = page_of("@DATA@ @SCRIPT@", "[\"@TITLE@ @STYLE@\"]");
+    (void)state;
+    assert_int_equal(count(page, "@DATA@ @SCRIPT@"), 2);
+    assert_int_equal(count(page, "[\"@TITLE@ @STYLE@\"]"), 1);
+    free(page);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_policy_names_what_is_in_the_page),
+                                       cmocka_unit_test(nothing_is_loaded), cmocka_unit_test(data_stay_data),
+                                       cmocka_unit_test(marks_in_data_are_text)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
