@@ -31,6 +31,7 @@ commands = [(small + ["--out", "out.db"], "out.db", ["explain", "out.db"]),
             (["why", "plan.db", "dp=1"], None, None),
             (["export", "plan.db", "--csv", "-o", "out.csv"], "out.csv", None),
             (["export", "plan.db", "--chrome", "-o", "out.json"], "out.json", None),
+            (["report", "plan.db", "-o", "out.html"], "out.html", None),
             (["machine", "show", "thesis-a100"], None, None),
             (["sbatch", "plan.db", "-o", "out.sh"], "out.sh", None),
             (["plot", "scaling", "plan.db", "-o", "out.svg"], "out.svg", None)]

@@ -94,6 +94,7 @@ static void what_is_no_plan_is_refused_and_left_alone(void **state) {
         refuses(w, "check", names[i], baseline);
         refuses(w, "plot timeline", names[i], "-o chart.svg");
         refuses(w, "export", names[i], "--chrome -o trace.json");
+        refuses(w, "report", names[i], "-o page.html");
     }
     assert_int_not_equal(access("chart.svg", F_OK), 0);
     assert_int_not_equal(access("trace.json", F_OK), 0);
