@@ -11,7 +11,7 @@
 
 enum {
     MOST_ROWS = 32,
-    MOST_SPANS = 12000, /* of a side: what keeps the page under 3 MB and quick to draw */
+    MOST_SPANS = 10000, /* of a side: what keeps the page under 3 MB and quick to draw */
     UNKNOWN = -1
 };
 
@@ -67,16 +67,12 @@ static const hp_task *planned_task(const side *s, const hp_trace_task *k) {
     return t->op == k->op ? t : NULL;
 }
 
-/* [label, phase, queue, layer, micro-batch, bytes, source of the cost, meeting, of all replicas]; -1: none */
+/* [label, phase, queue, layer, micro-batch, bytes, source of the cost, meeting]; -1: none */
 static json_t *task_json(const side *s, const hp_trace_task *k) {
     const hp_task *t = planned_task(s, k);
-    const hp_graph *g = s->r->plan.graph;
-    const bool layer = t && t->layer >= 0 && t->layer < g->n_layer;
-    return json_pack("[s, i, i, o, i, I, i, i, i]", k->label, (int)k->phase, (int)k->queue,
-                     layer ? report_text(s->r, g->layer[t->layer].name) : json_string(""),
-                     t ? (int)t->micro : UNKNOWN, (json_int_t)k->bytes,
-                     t ? (int)s->r->costs->cost[k->role][k->task].source : UNKNOWN, (int)k->meeting,
-                     (int)k->world);
+    return json_pack("[s, i, i, i, i, I, i, i]", k->label, (int)k->phase, (int)k->queue,
+                     t ? (int)t->layer : UNKNOWN, t ? (int)t->micro : UNKNOWN, (json_int_t)k->bytes,
+                     t ? (int)s->r->costs->cost[k->role][k->task].source : UNKNOWN, (int)k->meeting);
 }
 
 static int number_of(side *s, int32_t task) {
@@ -93,35 +89,61 @@ static json_t *row_json(const side *s, const report_row *row) {
     const hp_program *p = s->r->plan.program;
     char place[256] = "", plain[256];
     if (s->of_plan) explain_place(&s->r->plan, row->rank % p->n_role, place, sizeof place);
-    return json_pack("{s:i, s:i, s:i, s:s, s:[]}", "rank", row->rank, "ranks", row->ranks, "replica",
+    return json_pack("{s:i, s:i, s:i, s:s, s:[], s:[]}", "rank", row->rank, "ranks", row->ranks, "replica",
                      row->rank / (s->t->n_role ? s->t->n_role : 1), "place",
-                     cli_plain(place, plain, sizeof plain), "spans");
+                     cli_plain(place, plain, sizeof plain), "spans", "waits");
 }
 
-/* Spans of a row as [task, start after the span before, length, waiting], in nanoseconds. */
+static void append(json_t *row, const char *list, int64_t number) {
+    json_array_append_new(json_object_get(row, list), json_integer(number));
+}
+
+/* A row while its spans are added, in the order of their starts. */
+typedef struct cursor {
+    int64_t before_ns; /* start of the span before */
+    int64_t idle_ns;   /* end of the compute tasks so far */
+} cursor;
+
+/* The compute queue waits from idle_ns to `until`: [start, length] from the start of the step. */
+static void add_wait(const side *s, json_t *row, const cursor *c, int64_t until) {
+    if (until - c->idle_ns <= s->shortest_ns) return;
+    append(row, "waits", c->idle_ns - s->it->t0_ns);
+    append(row, "waits", until - c->idle_ns);
+}
+
+/* [task, start after the span before, length, waiting] */
+static void add_span(side *s, json_t *row, cursor *c, const hp_trace_span *span, int64_t met_ns) {
+    const bool shown = length_of(span) >= s->shortest_ns;
+    if (s->t->task[span->task].queue == HP_QUEUE_COMPUTE) {
+        add_wait(s, row, c, span->t0_ns);
+        if (span->t1_ns > c->idle_ns) c->idle_ns = span->t1_ns;
+    }
+    *(shown ? &s->shown_ns : &s->dropped_ns) += length_of(span);
+    s->dropped += !shown;
+    if (!shown) return;
+    append(row, "spans", number_of(s, span->task));
+    append(row, "spans", span->t0_ns - c->before_ns);
+    append(row, "spans", length_of(span));
+    append(row, "spans", met_ns - span->t0_ns);
+    c->before_ns = span->t0_ns;
+}
+
+/* All in nanoseconds. */
 static json_t *rows_json(side *s) {
     const int64_t *met = hp_trace_met(s->r->arena, s->t, s->it);
-    int64_t *before = HP_NEW(s->r->arena, int64_t, s->n_row + 1);
+    cursor *c = HP_NEW(s->r->arena, cursor, s->n_row + 1);
     json_t *rows = json_array();
     for (int i = 0; i < s->n_row; i++) {
         json_array_append_new(rows, row_json(s, &s->row[i]));
-        before[i] = s->it->t0_ns;
+        c[i] = (cursor){s->it->t0_ns, s->it->t0_ns};
     }
     for (int64_t i = s->it->first; i < s->it->last; i++) {
         const hp_trace_span *span = &s->t->span[i];
         if (!has_row(s, span)) continue;
-        const bool shown = length_of(span) >= s->shortest_ns;
-        *(shown ? &s->shown_ns : &s->dropped_ns) += length_of(span);
-        s->dropped += !shown;
-        if (!shown) continue;
         const int row = s->row_of[span->rank];
-        json_t *spans = json_object_get(json_array_get(rows, (size_t)row), "spans");
-        json_array_append_new(spans, json_integer(number_of(s, span->task)));
-        json_array_append_new(spans, json_integer(span->t0_ns - before[row]));
-        json_array_append_new(spans, json_integer(length_of(span)));
-        json_array_append_new(spans, json_integer(met[i - s->it->first] - span->t0_ns));
-        before[row] = span->t0_ns;
+        add_span(s, json_array_get(rows, (size_t)row), &c[row], span, met[i - s->it->first]);
     }
+    for (int i = 0; i < s->n_row; i++) add_wait(s, json_array_get(rows, (size_t)i), &c[i], s->it->t1_ns);
     return rows;
 }
 
@@ -160,13 +182,21 @@ static json_t *names_json(const char *const *name, int n) {
     return list;
 }
 
+static json_t *layers_json(const report *r) {
+    json_t *list = json_array();
+    for (int i = 0; i < r->plan.graph->n_layer; i++)
+        json_array_append_new(list, report_text(r, r->plan.graph->layer[i].name));
+    return list;
+}
+
 json_t *report_timeline(const report *r) {
     json_t *sides = json_array();
     if (!r->sim && !r->exec)
         return report_absent("No step is recorded.", report_command(r, "run", r->path, NULL));
     if (r->sim) json_array_append_new(sides, side_json(r, "predicted", r->sim));
     if (r->exec) json_array_append_new(sides, side_json(r, "measured", r->exec));
-    return json_pack("{s:o, s:o, s:o, s:s, s:o}", "phases", names_json(hp_phase_names, HP_PHASES), "sources",
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "layers", layers_json(r), "phases",
+                     names_json(hp_phase_names, HP_PHASES), "sources",
                      names_json(hp_source_names, HP_SOURCE_GUESS + 1), "sides", sides, "command",
                      report_command(r, "plot", "timeline", r->exec ? r->exec_path : r->path, NULL),
                      "to_measure",

@@ -8,11 +8,19 @@
 #include <stdarg.h>
 #include <string.h>
 
-const char *report_title(const report *r) {
+/* "224 x 224"; of a text, which is one wide, "1024 tokens" */
+static const char *sample_size(const report *r) {
     const hp_plan *p = &r->plan;
-    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "%.60s, %d x %d, on %d device%s of %.60s",
-                                                   p->net, p->image_h, p->image_w, r->figures.figures.gpus,
-                                                   r->figures.figures.gpus == 1 ? "" : "s", p->machine.name));
+    return p->image_w == 1 ? hp_arena_printf(r->arena, "%d tokens", p->image_h)
+                           : hp_arena_printf(r->arena, "%d x %d", p->image_h, p->image_w);
+}
+
+const char *report_title(const report *r) {
+    const int devices = r->figures.figures.gpus;
+    const char *title =
+        hp_arena_printf(r->arena, "%.60s, %s, on %d device%s of %.60s", r->plan.net, sample_size(r), devices,
+                        devices == 1 ? "" : "s", r->plan.machine.name);
+    return hp_text_clean(r->arena, title);
 }
 
 static bool is_plain(const char *word) {

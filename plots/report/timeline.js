@@ -3,7 +3,7 @@
 
 const LEFT = 118, TOP = 26, TITLE = 24, RIGHT = 12, MOST_ARROWS = 250;
 const QUEUES = ["compute", "send", "receive", "collective"];
-const TASK = {label: 0, phase: 1, queue: 2, layer: 3, micro: 4, bytes: 5, source: 6, meeting: 7, world: 8};
+const TASK = {label: 0, phase: 1, queue: 2, layer: 3, micro: 4, bytes: 5, source: 6, meeting: 7};
 
 // Rows of all sides with their spans in seconds from the start of the step.
 function timelineRows(data) {
@@ -18,24 +18,12 @@ function timelineRows(data) {
       }
       const row = {side, ...r, spans};
       for (const s of spans) s.row = row;
-      row.gaps = gapsOf(row);
+      row.gaps = [];
+      for (let i = 0; i < r.waits.length; i += 2) row.gaps.push({waiting: true, row, t0: r.waits[i] * 1e-9, t1: (r.waits[i] + r.waits[i + 1]) * 1e-9});
       rows.push(row);
     }
   }
   return rows;
-}
-
-// Where the compute queue of a row stands still: nothing of its spans is left out there.
-function gapsOf(row) {
-  const gaps = [];
-  let end = 0;
-  for (const s of row.spans) {
-    if (s.task[TASK.queue] !== 0) continue;
-    if (s.t0 > end) gaps.push({waiting: true, row, t0: end, t1: s.t0});
-    end = Math.max(end, s.t1);
-  }
-  if (row.side.extent_s > end) gaps.push({waiting: true, row, t0: end, t1: row.side.extent_s});
-  return gaps;
 }
 
 // Messages: [span of the sender, span of the receiver], of the rows that are shown.
@@ -273,7 +261,7 @@ class Timeline {
     this.at = -1;
     if (this.searched) {
       for (const row of this.rows) for (const s of row.spans) {
-        if (`${s.task[TASK.label]} ${s.task[TASK.layer]}`.toLowerCase().includes(wanted)) this.found.add(s);
+        if (s.task[TASK.label].toLowerCase().includes(wanted)) this.found.add(s);
       }
     }
     this.status.textContent = this.searched ? `${this.found.size} found${this.found.size ? "; Enter goes from one to the next" : ""}` : "";
@@ -341,12 +329,12 @@ class Timeline {
   words(s) {
     const where = `${rowName(s.row)}${s.row.place ? `: ${s.row.place}` : ""}, ${s.row.side.name}`;
     if (s.waiting) return [`waits ${seconds(s.t1 - s.t0)}`, "the compute queue has nothing to do", where];
-    const t = s.task, source = this.data.sources[t[TASK.source]];
+    const t = s.task, layer = this.data.layers[t[TASK.layer]], source = this.data.sources[t[TASK.source]];
     return [t[TASK.label], `${this.data.phases[t[TASK.phase]]}, ${QUEUES[t[TASK.queue]]} queue`,
       `${seconds(s.t1 - s.t0)}, from ${seconds(s.t0)}${s.met > s.t0 ? `; the first ${seconds(s.met - s.t0)} waiting for the others` : ""}`,
-      t[TASK.layer] ? `layer ${t[TASK.layer]}` : "", t[TASK.micro] >= 0 ? `micro-batch ${t[TASK.micro]}` : "",
+      layer ? `layer ${layer}` : "", t[TASK.micro] >= 0 ? `micro-batch ${t[TASK.micro]}` : "",
       t[TASK.bytes] > 0 ? bytes(t[TASK.bytes]) : "", where, source ? `its predicted cost: ${source}` : ""].filter(line => line);
   }
 }
 
-const rowName = row => row.ranks > 1 ? `rank ${row.rank} of ${row.ranks} alike` : `rank ${row.rank}`;
+const rowName = row => row.ranks > 1 ? `rank ${row.rank} + ${row.ranks - 1} alike` : `rank ${row.rank}`;
