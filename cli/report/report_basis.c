@@ -32,7 +32,6 @@ json_t *report_basis(const report *r) {
                      costs_unmeasured_json(&r->figures.exposure), "costs",
                      report_text(r, costs_text(r->setup.table, costs)), "command",
                      report_command(r, "explain", r->path, NULL), "to_measure",
-                     report_command(r, "calibrate", "--net", r->plan.net, "--image",
-                                    hp_arena_printf(r->arena, "%dx%d", r->plan.image_h, r->plan.image_w),
-                                    NULL));
+                     report_on_subject(r, "calibrate",
+                                       hp_arena_printf(r->arena, "--batch %lld", (long long)r->plan.batch)));
 }

@@ -79,11 +79,11 @@ static const char *plot_all(const report *r) {
     return line;
 }
 
-static const char *sweep_command(const report *r) {
-    const hp_plan *p = &r->plan;
-    return report_command(r, "simulate", p->model ? "--onnx" : "--net", p->model ? "model.db" : p->net,
-                          "--image", hp_arena_printf(r->arena, "%dx%d", p->image_h, p->image_w), "--machine",
-                          p->machine.name, "--gpus", "1,2,4,...", "--out", "sweep.db", NULL);
+/* A search on the same machine. */
+static const char *search_command(const report *r, const char *gpus, const char *out) {
+    return report_on_subject(r, "simulate",
+                             hp_arena_printf(r->arena, "--machine %s --gpus %s --out %s",
+                                             report_word(r, r->plan.machine.name), gpus, out));
 }
 
 json_t *report_scaling(const report *r) {
@@ -95,7 +95,8 @@ json_t *report_scaling(const report *r) {
     }
     if (json_array_size(curves)) return json_pack("{s:o, s:s}", "curves", curves, "command", plot_all(r));
     json_decref(curves);
-    return report_absent("The files hold one number of devices; a sweep makes this chart.", sweep_command(r));
+    return report_absent("The files hold one number of devices; a sweep makes this chart.",
+                         search_command(r, "1,2,4,...", "sweep.db"));
 }
 
 /* --- pareto --- */
@@ -114,12 +115,9 @@ json_t *report_pareto(const report *r) {
                          report_command(r, "plot", "pareto", r->path, NULL));
     json_decref(points);
     json_decref(front);
-    return report_absent("The file holds one strategy; a search without --strategy compares several.",
-                         report_command(r, "simulate", r->plan.model ? "--onnx" : "--net",
-                                        r->plan.model ? "model.db" : r->plan.net, "--image",
-                                        hp_arena_printf(r->arena, "%dx%d", r->plan.image_h, r->plan.image_w),
-                                        "--machine", r->plan.machine.name, "--gpus",
-                                        hp_arena_printf(r->arena, "%d", r->figures.figures.gpus), NULL));
+    return report_absent(
+        "The file holds one strategy; a search without --strategy compares several.",
+        search_command(r, hp_arena_printf(r->arena, "%d", r->figures.figures.gpus), "plan.db"));
 }
 
 /* --- errors --- */

@@ -49,6 +49,8 @@ const char *report_title(const report *r);
 /* A word as a shell reads it, and a command line of hplan of such words. Ends with NULL. */
 const char *report_word(const report *r, const char *word);
 const char *report_command(const report *r, ...) __attribute__((sentinel));
+/* "hplan VERB --net N --image HxW OPTIONS", of the subject's network and images. */
+const char *report_on_subject(const report *r, const char *verb, const char *options);
 /* {"absent": why, "command": what would make it} */
 json_t *report_absent(const char *why, const char *command);
 /* Text of a file, made safe. */

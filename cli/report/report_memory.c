@@ -38,20 +38,25 @@ static int64_t *changes(hp_arena *arena, const hp_role *r) {
     return change;
 }
 
-/* The parts at the moment when most is in use; the rest of the arena are gaps of its placement. */
-static void split_memory(const hp_role *r, int64_t parts[PARTS]) {
+/* The parts at the moment when most is in use, where the rest of the arena are gaps of its placement; and the
+ * most of each part at any moment. */
+static void split_memory(const hp_role *r, int64_t parts[PARTS], int64_t peaks[PARTS]) {
     hp_arena *scratch = hp_arena_new();
     const int64_t *change = changes(scratch, r);
     int64_t now[PARTS] = {0}, most = -1;
     memset(parts, 0, PARTS * sizeof *parts);
+    memset(peaks, 0, PARTS * sizeof *peaks);
     for (int t = 0; t <= r->n_task; t++) {
         int64_t sum = 0;
-        for (int k = 0; k < PARTS; k++) sum += now[k] += change[(int64_t)t * PARTS + k];
+        for (int k = 0; k < PARTS; k++) {
+            sum += now[k] += change[(int64_t)t * PARTS + k];
+            if (now[k] > peaks[k]) peaks[k] = now[k];
+        }
         if (sum <= most) continue;
         most = sum;
         memcpy(parts, now, sizeof now);
     }
-    parts[GAPS] = r->arena_bytes > most ? r->arena_bytes - most : 0;
+    parts[GAPS] = peaks[GAPS] = r->arena_bytes > most ? r->arena_bytes - most : 0;
     hp_arena_free(scratch);
 }
 
@@ -66,18 +71,23 @@ static double observed(const report *r, int role) {
     return most;
 }
 
+static json_t *numbers_json(const int64_t *number, int n) {
+    json_t *list = json_array();
+    for (int k = 0; k < n; k++) json_array_append_new(list, json_integer(number[k]));
+    return list;
+}
+
 static json_t *bar_json(const report *r, const report_row *row) {
     const int role = row->rank % r->plan.program->n_role;
-    int64_t parts[PARTS];
+    int64_t parts[PARTS], peaks[PARTS];
     char place[256], plain[256];
-    json_t *list = json_array();
-    split_memory(&r->plan.program->role[role], parts);
-    for (int k = 0; k < PARTS; k++) json_array_append_new(list, json_integer(parts[k]));
+    split_memory(&r->plan.program->role[role], parts, peaks);
     explain_place(&r->plan, role, place, sizeof place);
-    return json_pack("{s:i, s:i, s:s, s:I, s:o, s:o}", "rank", row->rank, "ranks", row->ranks, "place",
+    return json_pack("{s:i, s:i, s:s, s:I, s:o, s:o, s:o}", "rank", row->rank, "ranks", row->ranks, "place",
                      cli_plain(place, plain, sizeof plain), "planned",
                      (json_int_t)r->plan.program->role[role].arena_bytes, "observed",
-                     cli_json_number(observed(r, role)), "parts", list);
+                     cli_json_number(observed(r, role)), "parts", numbers_json(parts, PARTS), "peaks",
+                     numbers_json(peaks, PARTS));
 }
 
 /* The memory of a rank; on a CPU machine its share of the node's. */

@@ -43,6 +43,15 @@ const char *report_command(const report *r, ...) {
     return hp_text_clean(r->arena, line);
 }
 
+const char *report_on_subject(const report *r, const char *verb, const char *options) {
+    const hp_plan *p = &r->plan;
+    const char *net =
+        p->model ? "--onnx MODEL.onnx" : hp_arena_printf(r->arena, "--net %s", report_word(r, p->net));
+    const char *image =
+        p->image_w == 1 ? "" : hp_arena_printf(r->arena, " --image %dx%d", p->image_h, p->image_w);
+    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "hplan %s %s%s %s", verb, net, image, options));
+}
+
 json_t *report_absent(const char *why, const char *command) {
     return json_pack("{s:s, s:s}", "absent", why, "command", command);
 }

@@ -92,8 +92,8 @@ function showMemory(section, d) {
     `A rank may use ${bytes(d.capacity)}; the fullest is planned to need ${bytes(fullest)}, ${percent(fullest / d.capacity)} of it` +
     (near ? ", up to the dashed line." : ".")),
   table([["rank"], ["at its fullest moment"], ["planned", true], ["observed", true]], rows), key(d.parts),
-  table([["of the fullest rank"], ["bytes", true], ["share", true]], d.parts.map((name, i) => element("tr", {}, element("td", {}, name),
-    numberCell(bytes(top.parts[i])), numberCell(percent(top.parts[i] / top.planned)))), "narrow"));
+  table([["of the fullest rank"], ["then", true], ["share", true], ["most at any moment", true]], d.parts.map((name, i) => element("tr", {},
+    element("td", {}, name), numberCell(bytes(top.parts[i])), numberCell(percent(top.parts[i] / top.planned)), numberCell(bytes(top.peaks[i])))), "narrow"));
   section.append(element("p", {class: "note"}, "Weights include running statistics; activations what layers keep for the backward pass; " +
     "workspace packed weights, scratch and sums over ranks." + (d.eager ? " The parts are hplan's plan, not the eager framework's." : "") +
     (d.left_out ? ` ${d.left_out} more kinds of ranks have no row.` : "")), command(d.command));

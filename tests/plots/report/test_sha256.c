@@ -1,5 +1,5 @@
-/* test_sha256.c - the digest against the examples that NIST gives for FIPS 180-4, and the message of a million
- * a's, in base64. */
+/* test_sha256.c - the digest against the examples that NIST gives for FIPS 180-4, and the message of a
+ * million a's, in base64. */
 #include "plots/report/sha256.h"
 
 #include <setjmp.h>
