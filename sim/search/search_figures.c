@@ -109,8 +109,8 @@ static hp_status draw_all(const hp_eval_setup *o, const hp_sim_costs *costs, con
     return HP_OK;
 }
 
-/* Number of draws; one without jitter. What lasts for all of a step is drawn once for a rank, so a few draws tell: a pair where
- * alike ranks are folded into the last of them. */
+/* Number of draws; one without jitter. What lasts for all of a step is drawn once for a rank, so a few
+ * draws tell: a pair where alike ranks are folded into the last of them. */
 static int draws_wanted(const hp_eval_setup *o, const hp_program *p, int64_t tasks) {
     const hp_jitter_process jitter = jitter_of(o);
     const int64_t ranks = hp_program_ranks(p), all = ranks <= UNFOLDED_RANKS ? tasks * p->dp : tasks;
