@@ -177,8 +177,8 @@ static void windows_are_copied(void **state) {
     const double map = bytes_of(w.g, w.g->layer[plain].out, 4), scores = 2.0 * 3 * 56 * 56 * 49 * 4;
     want(passes(torch, &w.m, w.g, plain, HP_TASK_FWD), 3 + 6, (4 + 2) * scores + (4 + 2) * 2 * map);
     want(passes(torch, &w.m, w.g, shifted, HP_TASK_FWD), 4 + 8, (4 + 2 + 2) * scores + (4 + 4) * 2 * map);
-    /* one kernel for attention: the mask is repeated (1), biased (2), padded (2) and read (1); its
-     * gradient is added up */
+    /* one kernel for attention: the mask is repeated (1), biased (2), padded (2) and read (1); its gradient
+     * is added up */
     const hp_framework *fused = named("pytorch-2");
     want(passes(fused, &w.m, w.g, plain, HP_TASK_FWD), 1 + 2, (1 + 2) * 2 * map);
     want(passes(fused, &w.m, w.g, shifted, HP_TASK_FWD), 3 + 1 + 4,

@@ -1,5 +1,5 @@
-/* test_update.c - what frameworks add to an update: kernels of an optimiser, and the host that waits
- * before it or is slower than the device. */
+/* test_update.c - what frameworks add to an update: kernels of an optimiser, and the host that waits before
+ * it or is slower than the device. */
 #include "costmodels/framework/framework.h"
 
 #include "networks/graph/precision.h"
