@@ -134,7 +134,9 @@ struct hp_cost_table {
 hp_cost_table *hp_rows_new(hp_arena *arena, const char *machine, const char *date);
 /* Appends a copy of the row. */
 void hp_rows_add(hp_cost_table *t, const hp_row *row);
-/* Sorts rows by kind, class and key; needed before looking any up. */
+/* Compares kind, class and key, as strcmp. */
+int hp_row_order(const hp_row *a, const hp_row *b);
+/* Sorts rows by it; needed before looking any up. */
 void hp_rows_sort(hp_cost_table *t);
 /* Adds the rows of `before` (NULL: none) that the table lacks, and sorts. */
 void hp_rows_keep(hp_cost_table *t, const hp_cost_table *before);

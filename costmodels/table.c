@@ -64,11 +64,14 @@ void hp_rows_add(hp_cost_table *t, const hp_row *row) {
     memcpy(r->y, row->y, sizeof(double) * (size_t)row->n);
 }
 
+int hp_row_order(const hp_row *a, const hp_row *b) {
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    const int class = strcmp(a->class, b->class);
+    return class ? class : strcmp(a->key, b->key);
+}
+
 static int row_compare(const void *a, const void *b) {
-    const hp_row *x = a, *y = b;
-    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-    const int class = strcmp(x->class, y->class);
-    return class ? class : strcmp(x->key, y->key);
+    return hp_row_order(a, b);
 }
 
 void hp_rows_sort(hp_cost_table *t) {

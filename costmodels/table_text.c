@@ -139,12 +139,6 @@ static hp_status parse_name(const parser *p, char *text, hp_row *row) {
                : bad(p, "expected an operation, BACKEND.ALGORITHM, rRANKS and nPER_NODE", row->key);
 }
 
-static int order(const hp_row *a, const hp_row *b) {
-    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-    const int class = strcmp(a->class, b->class);
-    return class ? class : strcmp(a->key, b->key);
-}
-
 /* Is it an all-reduce of an older version, which did not name its back end? Such rows are left out. */
 static bool is_outdated(const char *text) {
     return strncmp(text, "allreduce ", 10) == 0;
@@ -160,7 +154,7 @@ static hp_status parse_row(parser *p, char *text) {
     HP_TRY(parse_name(p, text, &row));
     HP_TRY(parse_provenance(p, provenance + 3, &row));
     HP_TRY(parse_points(p, points + 3, &row, x, y));
-    if (p->table->n && order(&p->table->row[p->table->n - 1], &row) >= 0)
+    if (p->table->n && hp_row_order(&p->table->row[p->table->n - 1], &row) >= 0)
         return bad(p, "rows must be sorted, each once", row.key);
     hp_rows_add(p->table, &row);
     return HP_OK;
