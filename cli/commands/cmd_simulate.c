@@ -1,5 +1,6 @@
 /* cmd_simulate.c - which strategy is fastest and fits: searches, shows the ranked candidates and the nearest
  * rejects, and stores the best one as a plan with its predicted trace. */
+#include "cli/commands/simulate_largest.h"
 #include "cli/commands/simulate_search.h"
 #include "cli/show/simulate_show.h"
 #include "cli/race/race.h"
@@ -95,10 +96,11 @@ static hp_status measure(hp_arena *arena, const race_options *o, simulate_found 
 }
 
 static hp_status print_json(const simulate_setup *s, const simulate_found *f, const simulate_sizes *sizes,
-                            const race *r, hp_error *err) {
+                            const simulate_largest *l, const race *r, hp_error *err) {
     json_t *all = simulate_json(s, f);
     simulate_json_device(s, f, all);
     if (sizes->n) json_object_set_new(all, "images", simulate_sizes_json(sizes));
+    if (l->option) json_object_set_new(all, "largest", simulate_largest_json(l));
     if (r->winner >= 0) json_object_set_new(all, "race", race_json(r));
     return cli_print_json(all, err);
 }
@@ -107,11 +109,13 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     simulate_setup s;
     simulate_found f = {0};
     simulate_sizes sizes = {0};
+    simulate_largest largest = {0};
     race_options ro;
     race r = {.winner = -1};
     hp_status ran = HP_OK;
     const char *path = o->out ? o->out : "plan.db";
     o->sweeps = true;
+    HP_TRY(simulate_find_largest(arena, o, &largest, err));
     HP_TRY(simulate_earlier_sizes(arena, o, &sizes, err));
     HP_TRY(simulate_prepare(arena, o, &s, err));
     HP_TRY(parse_race(o, &s, path, &ro, err));
@@ -124,10 +128,11 @@ static hp_status simulate(hp_arena *arena, simulate_options *o, hp_error *err) {
     if (!f.tally.stopped) simulate_gains(arena, &s, &f);
     simulate_find_facts(arena, &s, &f);
     if (!o->show.json && sizes.n) simulate_print_sizes(&sizes);
+    if (!o->show.json && largest.option) simulate_print_largest(&largest);
     if (!o->show.json) simulate_print(&s, &f);
     if (!o->show.json) HP_TRY(cli_finish_stdout(err));
     if (o->race.measure && f.n && !f.tally.stopped) ran = measure(arena, &ro, &f, &r, err);
-    if (o->show.json) HP_TRY(print_json(&s, &f, &sizes, &r, ran == HP_OK ? err : NULL));
+    if (o->show.json) HP_TRY(print_json(&s, &f, &sizes, &largest, &r, ran == HP_OK ? err : NULL));
     if (!o->show.json && r.winner >= 0) race_print(&r);
     if (!f.n) {
         HP_TRY(cli_finish_stdout(err));

@@ -157,13 +157,19 @@ static int largest(const simulate_setup *s) {
     return most;
 }
 
+/* Of a look for a fix. */
+static int64_t most_tasks(const simulate_setup *s) {
+    if (s->any) return 0;
+    return s->curves.sweep ? HP_FIX_QUICK : HP_FIX_THOROUGH;
+}
+
 static hp_status add_filled(hp_arena *arena, simulate_setup *s, const char *template, int gpus,
                             simulate_found *f, hp_error *err) {
     hp_filled filled;
     simulate_point *p = simulate_add_point(arena, f, template, gpus, 0);
     HP_TRY(hp_template_fill(template, gpus, &filled, err));
     if (!filled.exact) return explain_gap(arena, s, &filled, p, err);
-    return evaluate(arena, s, filled.s, gpus, s->curves.sweep ? HP_FIX_QUICK : HP_FIX_THOROUGH, p, err);
+    return evaluate(arena, s, filled.s, gpus, most_tasks(s), p, err);
 }
 
 /* A strategy without a star has one number of devices, which --gpus caps. */

@@ -121,21 +121,26 @@ static hp_status search_count(hp_arena *arena, simulate_setup *s, int gpus, simu
 
 /* --- progress, and ^C --- */
 
+/* What ends a search: the user, or a first plan where any will do. */
+enum { ENDED_BY_USER = 1, ENDED_BY_PLAN };
+
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal) {
     (void)signal;
-    interrupted = 1;
+    interrupted = ENDED_BY_USER;
 }
 
 typedef struct meter {
     cli_progress bar;
     const char *phase;
+    bool any;
 } meter;
 
 static void show(void *self, const hp_search_progress *p) {
     meter *m = self;
     char best[64] = "", time[32];
+    if (m->any && p->best) interrupted = ENDED_BY_PLAN;
     if (p->phase != m->phase) {
         if (m->phase) cli_progress_end(&m->bar);
         cli_progress_start(&m->bar, p->phase, (long)p->total);
@@ -149,7 +154,7 @@ static void show(void *self, const hp_search_progress *p) {
 }
 
 hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f, hp_error *err) {
-    meter m = {.phase = NULL};
+    meter m = {.any = s->any};
     struct sigaction before, act = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART};
     hp_status status = HP_OK;
     interrupted = 0;
@@ -162,7 +167,7 @@ hp_status simulate_search(hp_arena *arena, simulate_setup *s, simulate_found *f,
         status = search_count(arena, s, s->curves.count[i], f, err);
     sigaction(SIGINT, &before, NULL);
     if (m.phase) cli_progress_end(&m.bar);
-    f->tally.stopped = interrupted != 0;
+    f->tally.stopped = interrupted == ENDED_BY_USER;
     return status;
 }
 

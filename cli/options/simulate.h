@@ -110,6 +110,7 @@ typedef struct simulate_setup {
     simulate_swept curves;
     hp_rules rules;
     bool top_given;
+    bool any; /* one plan answers the question, good or not */
     hp_search_options search;
     hp_eval_setup eval; /* limits, jitter; the rest is filled per count */
     int n_note;
