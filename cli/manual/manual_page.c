@@ -64,11 +64,12 @@ static void put_line(const char *text, size_t n) {
     putchar('\n');
 }
 
-/* Paragraphs; an indented line is an entry of a list. */
-static void put_text(const char *text) {
+/* Paragraphs up to `end`, a \v or a NUL; an indented line is an entry of a list. */
+static void put_text(const char *text, char end) {
     bool in_list = false;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        const size_t n = strcspn(line, "\n"), blank = strspn(line, " ");
+    const char ends[] = {'\n', end, 0};
+    for (const char *line = text; *line && *line != end; line += strcspn(line, ends), line += *line == '\n') {
+        const size_t n = strcspn(line, ends), blank = strspn(line, " ");
         if (blank && blank < n)
             puts(".IP \\(bu 2");
         else if (line != text && n && (in_list || line[-1] == '\n'))
@@ -149,15 +150,13 @@ static void put_options(const struct argp_option *list) {
 
 void manual_print_page(const struct argp *argp, const char *name) {
     const char *doc = argp->doc ? argp->doc : "", *after = strchr(doc, '\v');
-    char before[4096];
-    snprintf(before, sizeof before, "%.*s", (int)(after ? after - doc : (long)strlen(doc)), doc);
     put_head(name, 1, summary_of(name));
     put_synopsis(name, argp->args_doc);
     puts(".SH DESCRIPTION");
-    put_text(before);
+    put_text(doc, '\v');
     put_options(argp->options);
     if (after) puts(".SH NOTES");
-    if (after) put_text(after + 1);
+    if (after) put_text(after + 1, '\0');
     put_also(".BR hplan (1),\n.BR hplan\\-strategies (7)");
 }
 

@@ -21,7 +21,7 @@ class Hplan(CMakePackage, CudaPackage):
     depends_on("cmake@3.25:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("protobuf-c")
-    depends_on("onnx", type="build")  # its .proto
+    depends_on("py-onnx", type="build")  # its .proto file alone; the library onnx installs none
     depends_on("sqlite@3.37:")
     depends_on("jansson")
     depends_on("xxhash")
@@ -42,8 +42,10 @@ class Hplan(CMakePackage, CudaPackage):
         depends_on("nccl")
 
     def cmake_args(self):
+        onnx = self.spec["py-onnx"]
         args = [
             self.define("BUILD_TESTING", False),
+            self.define("ONNX_PROTO", join_path(onnx.prefix, onnx["python"].package.platlib)),
             self.define("HPLAN_EXEC", "ON" if self.spec.satisfies("+exec") else "OFF"),
             self.define("HP_WITH_CUDA", "ON" if self.spec.satisfies("+cuda") else "OFF"),
         ]
