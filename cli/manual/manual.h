@@ -20,6 +20,9 @@ void manual_print_strategies(void); /* hplan-strategies(7) */
 void manual_print_words(const struct argp *argp, const char *name, int n, char **word);
 void manual_print_commands(const char *begin);
 
+/* The text after the first newline; NULL: there is none. */
+const char *manual_next_line(const char *text);
+
 /* The exit codes in words: 'code', 'meaning', ...; ends with a code of NULL. */
 typedef struct manual_exit {
     const char *code, *meaning;

@@ -114,11 +114,15 @@ static const char *summary_of(const char *name) {
     return "";
 }
 
+const char *manual_next_line(const char *text) {
+    const char *newline = strchr(text, '\n');
+    return newline ? newline + 1 : NULL;
+}
+
 /* A line for each of the usages, which newlines separate. */
 static void put_synopsis(const char *name, const char *usages) {
     puts(".SH SYNOPSIS");
-    for (const char *usage = usages ? usages : ""; usage;
-         usage = strchr(usage, '\n'), usage += usage != NULL) {
+    for (const char *usage = usages ? usages : ""; usage; usage = manual_next_line(usage)) {
         if (usage != usages && usages) puts(".br");
         printf(".B %s\n[\\fIOPTION\\fR...] ", name);
         put_line(usage, strcspn(usage, "\n"));

@@ -170,7 +170,7 @@ static void offer_subcommands(const char *name, const typed *t) {
 }
 
 static void offer_words(const char *usages, int n, char *const *word, const typed *t) {
-    for (const char *usage = usages; usage; usage = strchr(usage, '\n'), usage += usage != NULL) {
+    for (const char *usage = usages; usage; usage = manual_next_line(usage)) {
         const char *next;
         if (!follows(usage, n, word, &next)) continue;
         const size_t length = strcspn(next, " \n");

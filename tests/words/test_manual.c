@@ -1,6 +1,8 @@
 /* test_manual.c - manual pages and completion say what help says: the same options, commands, names. */
 #include "tests/support/words/words.h"
 
+#include "cli/manual/manual.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +45,7 @@ static void a_page_and_completion_have_every_option_of_help(void **state) {
         char *page = strdup(w->out);
         hplan(w, 0, "help --complete %s --", title);
         int listed = 0;
-        for (const char *line = help; line; line = strchr(line, '\n'), line += line != NULL) {
+        for (const char *line = help; line; line = manual_next_line(line)) {
             if (!option_of(line, option)) continue;
             if (!strstr(page, as_in_a_page(option, roff))) fail_msg("page of %s: no %s", title, option);
             out_says(w, "^%s\t", option);

@@ -43,7 +43,10 @@ hplan plot timeline run.db -o timeline.svg
 hplan plot error run.db -o error.svg
 hplan compare run.db
 man hplan-simulate | grep -q -- --machine
-python3 -c 'import hplan; assert len(hplan.read("run.db")["steps"]) == 20; print(hplan.compare("run.db")["step"])'
+python3 -c 'import hplan, pandas
+steps = hplan.read("run.db")["steps"]
+assert isinstance(steps, pandas.DataFrame) and len(steps) == 20, steps
+assert hplan.compare("run.db")["step"]["measured_s"] > 0'
 TRY
 cat >inside.sh <<'INSIDE'
 set -eu
@@ -51,7 +54,7 @@ mount -t proc proc root/proc
 mount --rbind /dev root/dev
 chroot root apt-get -q update
 chroot root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
-  ./hplan.deb gnuplot-nox python3 man-db dataset-fashion-mnist
+  ./hplan.deb gnuplot-nox python3-pandas man-db dataset-fashion-mnist
 chroot root useradd -m somebody
 chroot root su - somebody -c 'bash /try.sh'
 INSIDE
