@@ -22,6 +22,7 @@ typedef struct report {
     hp_eval *eval;
     hp_evaluation figures;
     const hp_cost_table *table;
+    const hp_graph *graph;         /* as the strategy's ranks run it */
     const hp_program_costs *costs; /* of the plan's tasks */
     hp_candidate *candidate;
     int n_candidate, chosen; /* chosen: the plan's; -1: none */
@@ -41,6 +42,15 @@ json_t *report_scaling(const report *r);
 json_t *report_pareto(const report *r);
 json_t *report_errors(const report *r);
 json_t *report_basis(const report *r);
+
+/* --- report_memory_parts.c --- */
+
+enum { REPORT_PARTS = 7 };
+extern const char *const report_part_names[REPORT_PARTS];
+/* A role's memory by what it is for at the moment when most is in use, where the rest of the arena are gaps
+ * of its placement; and the most of each part at any moment. A halo is what a tensor's buffer has of other
+ * ranks' parts. */
+void report_split_memory(const report *r, int role, int64_t parts[REPORT_PARTS], int64_t peaks[REPORT_PARTS]);
 
 /* --- report_words.c --- */
 

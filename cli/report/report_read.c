@@ -34,8 +34,8 @@ static void price_tasks(report *r) {
     const hp_framework *f = r->setup.framework;
     r->table = f ? hp_framework_table(r->arena, f, r->setup.table) : r->setup.table;
     hp_cost_cache *cache = hp_cost_cache_new(r->arena, r->table, &r->plan.machine, f);
-    const hp_graph *g = hp_strategy_graph(r->arena, r->plan.graph, &r->plan.strategy);
-    r->costs = hp_costs_of_program(r->arena, cache, r->plan.program, g).self;
+    r->graph = hp_strategy_graph(r->arena, r->plan.graph, &r->plan.strategy);
+    r->costs = hp_costs_of_program(r->arena, cache, r->plan.program, r->graph).self;
 }
 
 static hp_status read_subject(report *r, hp_db *db, hp_error *err) {

@@ -95,7 +95,7 @@ function showMemory(section, d) {
   table([["of the fullest rank"], ["then", true], ["share", true], ["most at any moment", true]], d.parts.map((name, i) => element("tr", {},
     element("td", {}, name), numberCell(bytes(top.parts[i])), numberCell(percent(top.parts[i] / top.planned)), numberCell(bytes(top.peaks[i])))), "narrow"));
   section.append(element("p", {class: "note"}, "Weights include running statistics; activations what layers keep for the backward pass; " +
-    "workspace packed weights, scratch and sums over ranks." + (d.eager ? " The parts are hplan's plan, not the eager framework's." : "") +
+    "halos what a rank holds of others' parts, and what is on its way; workspace packed weights, scratch and sums over ranks." + (d.eager ? " The parts are hplan's plan, not the eager framework's." : "") +
     (d.left_out ? ` ${d.left_out} more kinds of ranks have no row.` : "")), command(d.command));
 }
 

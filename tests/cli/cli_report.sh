@@ -58,6 +58,17 @@ assert abs(sum(s["share"] for s in page["basis"]["shares"]) - 1) < 1e-8, page["b
 assert any(row["strategy"] == "dp=2" for row in page["candidates"]["rows"])
 assert "hplan simulate" in page["scaling"]["command"] and page["scaling"]["absent"]
 EOP
+expect 0 simulate --net resnet18 --image 224 --machine thesis-a100 --strategy sp=2x1 --batch 2 --out tiles.db
+expect 0 report tiles.db -o tiles.html
+data tiles.html >tiles.json
+python3 - data.json tiles.json <<'EOP' || complain "halos are where tiles are, and nowhere else"
+import json, sys
+for path, tiled in zip(sys.argv[1:], (False, True)):
+    memory = json.load(open(path))["memory"]
+    for bar in memory["bars"]:
+        halos = dict(zip(memory["parts"], bar["peaks"]))["halos and messages"]
+        assert (halos > 0) == tiled and sum(bar["parts"]) == bar["planned"], bar
+EOP
 [ "$(stat -c %s r.html)" -lt 3000000 ] || complain "the page of a small run has $(stat -c %s r.html) bytes"
 
 # --- plain data parallelism is there, also where it is impossible; a sweep has its chart; a thousand ranks are few rows ---
