@@ -37,6 +37,7 @@ return wrong;
 TIMELINE = r"""
 const canvas = document.querySelector("#timeline canvas"), tip = document.querySelector("#timeline .tip");
 const search = document.querySelector("#timeline input"), found = document.querySelector("#timeline output");
+canvas.scrollIntoView();
 const box = canvas.getBoundingClientRect(), holds = [], picture = () => canvas.toDataURL();
 const data = JSON.parse(document.getElementById("data").textContent).timeline;
 const key = name => canvas.dispatchEvent(new KeyboardEvent("keydown", {key: name, cancelable: true}));
@@ -71,7 +72,8 @@ for (let y = 30; y < box.height; y += 5) for (let x = 125; x < box.width - 15; x
   if (!tip.hidden) tips.add(tip.innerText);
 }
 tips = [...tips].join("\n");
-for (const word of ["rank 0", "queue", "predicted cost: ", "waits "]) holds.push([`a tip says ${word}`, tips.includes(word)]);
+const waits = data.sides.some(s => s.rows.some(r => r.waits.length));
+for (const word of ["rank 0", "queue", "predicted cost: ", ...(waits ? ["waits "] : [])]) holds.push([`a tip says ${word}`, tips.includes(word)]);
 if (data.sides.some(s => s.tasks.some(t => t[2] === 1))) {
   for (const word of ["send queue", "micro-batch", "layer "]) holds.push([`a tip says ${word}`, tips.includes(word)]);
 }
