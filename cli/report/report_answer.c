@@ -61,7 +61,7 @@ json_t *report_answer(const report *r) {
     const hp_candidate *c = figures_of(r);
     const char *measured = measurement(r);
     json_t *o = json_pack("{s:o, s:s}", "sentence", report_text(r, sentence(r, c)), "command",
-                          report_command(r, "explain", r->path, NULL));
+                          report_command(r, "explain", r->path));
     if (measured) json_object_set_new(o, "measured", json_string(measured));
     return o;
 }

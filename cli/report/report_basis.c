@@ -31,7 +31,7 @@ json_t *report_basis(const report *r) {
     return json_pack("{s:o, s:o, s:o, s:s, s:s}", "shares", shares, "unmeasured",
                      costs_unmeasured_json(&r->figures.exposure), "costs",
                      report_text(r, costs_text(r->setup.table, costs)), "command",
-                     report_command(r, "explain", r->path, NULL), "to_measure",
+                     report_command(r, "explain", r->path), "to_measure",
                      report_on_subject(r, "calibrate",
                                        hp_arena_printf(r->arena, "--batch %lld", (long long)r->plan.batch)));
 }

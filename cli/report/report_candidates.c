@@ -78,6 +78,6 @@ hp_status report_candidates(const report *r, json_t **out, hp_error *err) {
     }
     const hp_status status = plain ? HP_OK : add_plain(r, rows, err);
     *out = json_pack("{s:o, s:i, s:i, s:s}", "rows", rows, "chosen", chosen, "all", r->n_candidate, "command",
-                     report_command(r, "why", r->path, "NUMBER", NULL));
+                     hp_arena_printf(r->arena, "%s NUMBER", report_command(r, "why", r->path)));
     return status;
 }

@@ -73,7 +73,7 @@ static void add_curve(const report *r, const hp_plot_source *s, const hp_plot_cu
 
 /* `hplan plot scaling` of all files. */
 static const char *plot_all(const report *r) {
-    const char *line = report_command(r, "plot", "scaling", NULL);
+    const char *line = "hplan plot scaling";
     for (int i = 0; i < r->n; i++)
         line = hp_arena_printf(r->arena, "%s %s", line, report_word(r, r->source[i].path));
     return line;
@@ -112,7 +112,7 @@ json_t *report_pareto(const report *r) {
         if (is_possible(best[i])) json_array_append_new(front, point_json(r, best[i]));
     if (json_array_size(points) > 1)
         return json_pack("{s:o, s:o, s:s}", "points", points, "front", front, "command",
-                         report_command(r, "plot", "pareto", r->path, NULL));
+                         report_command(r, "plot pareto", r->path));
     json_decref(points);
     json_decref(front);
     return report_absent(
@@ -141,12 +141,12 @@ json_t *report_errors(const report *r) {
     hp_error ignored;
     hp_comparison c;
     if (!r->sim || !r->exec)
-        return report_absent("Nothing is measured yet.", report_command(r, "run", r->path, NULL));
+        return report_absent("Nothing is measured yet.", report_command(r, "run", r->path));
     hp_trace sim = *r->sim, exec = *r->exec;
     if (hp_compare(r->arena, &sim, &exec, &c, &ignored) != HP_OK)
-        return report_absent("The run has no complete step.", report_command(r, "run", r->path, NULL));
+        return report_absent("The run has no complete step.", report_command(r, "run", r->path));
     return json_pack("{s:o, s:o, s:o, s:i, s:s}", "step", error_row_json(&c.step), "rows",
                      error_rows_json(c.phase, c.n_phase, c.n_phase), "tasks",
                      error_rows_json(c.task, c.n_task, MOST_TASKS), "all_tasks", c.n_task, "command",
-                     report_command(r, "plot", "error", r->exec_path, NULL));
+                     report_command(r, "plot error", r->exec_path));
 }

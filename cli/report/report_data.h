@@ -56,9 +56,9 @@ void report_split_memory(const report *r, int role, int64_t parts[REPORT_PARTS],
 
 /* "resnet101, 1024 x 1024, on 128 devices of thesis-a100" */
 const char *report_title(const report *r);
-/* A word as a shell reads it, and a command line of hplan of such words. Ends with NULL. */
+/* A word as a shell reads it, and "hplan VERB FILE". */
 const char *report_word(const report *r, const char *word);
-const char *report_command(const report *r, ...) __attribute__((sentinel));
+const char *report_command(const report *r, const char *verb, const char *path);
 /* "hplan VERB --net N --image HxW OPTIONS", of the subject's network and images. */
 const char *report_on_subject(const report *r, const char *verb, const char *options);
 /* {"absent": why, "command": what would make it} */

@@ -64,5 +64,5 @@ json_t *report_memory(const report *r) {
     for (int i = 0; i < n; i++) json_array_append_new(bars, bar_json(r, &row[i]));
     return json_pack("{s:o, s:o, s:o, s:i, s:b, s:s}", "parts", names_json(), "bars", bars, "capacity",
                      cli_json_number(capacity(r)), "left_out", left_out, "eager", (int)r->setup.eager,
-                     "command", report_command(r, "explain", r->path, NULL));
+                     "command", report_command(r, "explain", r->path));
 }

@@ -191,14 +191,12 @@ static json_t *layers_json(const report *r) {
 
 json_t *report_timeline(const report *r) {
     json_t *sides = json_array();
-    if (!r->sim && !r->exec)
-        return report_absent("No step is recorded.", report_command(r, "run", r->path, NULL));
+    if (!r->sim && !r->exec) return report_absent("No step is recorded.", report_command(r, "run", r->path));
     if (r->sim) json_array_append_new(sides, side_json(r, "predicted", r->sim));
     if (r->exec) json_array_append_new(sides, side_json(r, "measured", r->exec));
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "layers", layers_json(r), "phases",
                      names_json(hp_phase_names, HP_PHASES), "sources",
                      names_json(hp_source_names, HP_SOURCE_GUESS + 1), "sides", sides, "command",
-                     report_command(r, "plot", "timeline", r->exec ? r->exec_path : r->path, NULL),
-                     "to_measure",
-                     r->exec ? json_null() : json_string(report_command(r, "run", r->path, NULL)));
+                     report_command(r, "plot timeline", r->exec ? r->exec_path : r->path), "to_measure",
+                     r->exec ? json_null() : json_string(report_command(r, "run", r->path)));
 }

@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 /* "224 x 224"; of a text, which is one wide, "1024 tokens" */
@@ -32,15 +31,8 @@ const char *report_word(const report *r, const char *word) {
     return is_plain(word) ? word : hp_shell_quoted(r->arena, word);
 }
 
-const char *report_command(const report *r, ...) {
-    va_list words;
-    const char *line = "hplan";
-    va_start(words, r);
-    for (const char *word; (word = va_arg(words, const char *));)
-        line =
-            hp_arena_printf(r->arena, "%s %s", line, is_plain(word) ? word : hp_shell_quoted(r->arena, word));
-    va_end(words);
-    return hp_text_clean(r->arena, line);
+const char *report_command(const report *r, const char *verb, const char *path) {
+    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "hplan %s %s", verb, report_word(r, path)));
 }
 
 const char *report_on_subject(const report *r, const char *verb, const char *options) {

@@ -89,7 +89,7 @@ class Driver:
             if port:
                 break
         self.root = f"http://127.0.0.1:{port.group(1)}/session"
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder}"]
         self.root += "/" + self.ask("POST", "", {"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"args": flags}, "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
 

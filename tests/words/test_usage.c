@@ -20,6 +20,12 @@ static const char *const promised[] = {"doctor", "calibrate", "machine", "simula
                                        "why",    "run",       "bench",   "eval",     "compare",
                                        "check",  "plot",      "export",  "report"};
 
+/* A copy of PATH, which a test changes. */
+static char *search_path(void) {
+    const char *path = getenv("PATH");
+    return strdup(path ? path : "");
+}
+
 static void help_says_what_there_is(void **state) {
     words *w = *state;
     hplan(w, 0, "%s", "");
@@ -84,7 +90,7 @@ static void a_full_disk_is_no_success(void **state) {
     static const char *const writing[] = {
         "", "help", "--version", "doctor", "doctor --json", "help simulate", "run --help"};
     words *w = *state;
-    char *path = strdup(getenv("PATH"));
+    char *path = search_path();
     setenv("PATH", "/nonexistent", 1); /* doctor cannot query anything */
     w->stdout_fd = open("/dev/full", O_WRONLY);
     assert_true(w->stdout_fd > 0);
@@ -119,7 +125,7 @@ static void doctor_says_what_to_do_next(void **state) {
     assert_true(words_length(w, "checks") > 3 && words_length(w, "next") > 0);
     assert_true(words_number(w, "cores") >= 1 && words_number(w, "memory_bytes") > 1e6);
     hplan(w, 2, "doctor something");
-    char *path = strdup(getenv("PATH"));
+    char *path = search_path();
     setenv("PATH", "/nonexistent", 1);
     hplan(w, 0, "doctor");
     setenv("PATH", path, 1);

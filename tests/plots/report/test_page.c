@@ -28,14 +28,13 @@ static int count(const char *text, const char *what) {
     return n;
 }
 
-/* What lies between the last `open` and the `close` after it. */
+/* A copy of what lies between the last `open` and the `close` after it. */
 static char *between(const char *text, const char *open, const char *close) {
-    const char *first = NULL;
+    const char *first = text, *end;
     for (const char *at = text; (at = strstr(at, open)); at++) first = at + strlen(open);
-    assert_non_null(first);
-    const char *end = strstr(first, close);
-    assert_non_null(end);
-    return strndup(first, (size_t)(end - first));
+    end = strstr(first, close);
+    if (first == text || !end) fail_msg("the page has no %s", open);
+    return strndup(first, end ? (size_t)(end - first) : 0);
 }
 
 static void admits(const char *page, const char *directive, char *content) {
