@@ -369,8 +369,8 @@ static void ending_signals(sigset_t *set) {
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(set, SIGHUP);
 }
 
-/* Of several mpirun that start at once, the later ones fail to make the directory that they share: Open
- * MPI 4.1 looks for $TMPDIR/ompi.HOST.UID and makes it in two steps. Nothing has begun then. */
+/* Did mpirun fail because another one made the directory that they share first? Open MPI 4.1 looks for
+ * $TMPDIR/ompi.HOST.UID and makes it in two steps (open-mpi/ompi issue 8510). Nothing has begun then. */
 static bool lost_race(const launch_watch *w) {
     return !w->begun && !w->own_signal && strstr(w->banner_text, "unable to create the desired directory") &&
            strstr(w->banner_text, "File exists");
