@@ -13,13 +13,22 @@ static const hp_candidate *figures_of(const report *r) {
     return r->chosen >= 0 ? &r->candidate[r->chosen] : &r->figures.figures;
 }
 
+/* A sweep lists strategies for each number of devices, best first. */
 static const char *place_in_list(const report *r) {
+    int place = 1, all = 0;
     if (r->chosen < 0 || r->n_candidate == 1) return "is the strategy of this plan";
-    if (r->chosen == 0)
-        return hp_arena_printf(r->arena, "is the fastest of the %d strategies that this plan lists",
-                               r->n_candidate);
-    return hp_arena_printf(r->arena, "is number %d of the %d strategies that this plan lists", r->chosen + 1,
-                           r->n_candidate);
+    for (int i = 0; i < r->n_candidate; i++) {
+        if (r->candidate[i].gpus != r->candidate[r->chosen].gpus) continue;
+        all++;
+        place += i < r->chosen;
+    }
+    const char *sweep =
+        all < r->n_candidate ? hp_arena_printf(r->arena, " on %d devices", r->figures.figures.gpus) : "";
+    if (place == 1)
+        return hp_arena_printf(r->arena, "is the fastest of the %d strategies%s that this plan lists", all,
+                               sweep);
+    return hp_arena_printf(r->arena, "is number %d of the %d strategies%s that this plan lists", place, all,
+                           sweep);
 }
 
 static const char *interval(const report *r, const hp_candidate *c) {

@@ -1,5 +1,5 @@
-/* report_candidates.c - the table of candidates: for each number of devices the best of each family, the
- * plan's own, and plain data parallelism, which is evaluated where the search did not keep it. */
+/* report_candidates.c - the table of candidates: on the plan's number of devices the best of each family, on
+ * others the best, and plain data parallelism, which is evaluated where the search did not keep it. */
 #include "cli/report/report_data.h"
 
 #include "plan/strategy/family.h"
@@ -36,11 +36,13 @@ static listing parse_all(const report *r) {
     return l;
 }
 
-static bool is_first_of_family(const report *r, const listing *l, int i) {
+static bool is_best_of_its_kind(const report *r, const listing *l, int i) {
+    const hp_candidate *c = &r->candidate[i];
+    const bool by_family = c->gpus == r->figures.figures.gpus;
     for (int k = 0; k < i; k++)
-        if (l->known[k] && r->candidate[k].gpus == r->candidate[i].gpus &&
-            hp_family_of(&l->strategy[k]) == hp_family_of(&l->strategy[i]) &&
-            l->strategy[k].prec == l->strategy[i].prec)
+        if (l->known[k] && r->candidate[k].gpus == c->gpus &&
+            (!by_family || (hp_family_of(&l->strategy[k]) == hp_family_of(&l->strategy[i]) &&
+                            l->strategy[k].prec == l->strategy[i].prec)))
             return false;
     return true;
 }
@@ -70,7 +72,7 @@ hp_status report_candidates(const report *r, json_t **out, hp_error *err) {
     int chosen = -1, n = 0;
     for (int i = 0; i < r->n_candidate; i++) {
         const bool is_plain = l.known[i] && is_plain_dp(&l.strategy[i]);
-        if (!l.known[i] || (i != r->chosen && !is_plain && !is_first_of_family(r, &l, i))) continue;
+        if (!l.known[i] || (i != r->chosen && !is_plain && !is_best_of_its_kind(r, &l, i))) continue;
         if (i == r->chosen) chosen = n;
         plain |= is_plain && r->candidate[i].gpus == r->figures.figures.gpus;
         json_array_append_new(rows, row_json(r, &r->candidate[i], &l.strategy[i], i + 1));

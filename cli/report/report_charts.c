@@ -101,23 +101,30 @@ json_t *report_scaling(const report *r) {
 
 /* --- pareto --- */
 
+/* Of a sweep, those on the plan's number of devices. */
+static bool is_beside_plan(const report *r, const hp_plot_candidate *c) {
+    return is_possible(c) && c->gpus == r->figures.figures.gpus;
+}
+
 json_t *report_pareto(const report *r) {
     const hp_plot_source *s = &r->source[0];
+    const int devices = r->figures.figures.gpus;
     json_t *points = json_array(), *front = json_array();
     const hp_plot_candidate **best = HP_NEW(r->arena, const hp_plot_candidate *, s->n_candidate + 1);
     const int n = hp_plot_front(r->arena, s, best);
     for (int i = 0; i < s->n_candidate; i++)
-        if (is_possible(&s->candidate[i])) json_array_append_new(points, point_json(r, &s->candidate[i]));
+        if (is_beside_plan(r, &s->candidate[i]))
+            json_array_append_new(points, point_json(r, &s->candidate[i]));
     for (int i = 0; i < n; i++)
-        if (is_possible(best[i])) json_array_append_new(front, point_json(r, best[i]));
+        if (is_beside_plan(r, best[i])) json_array_append_new(front, point_json(r, best[i]));
     if (json_array_size(points) > 1)
-        return json_pack("{s:o, s:o, s:s}", "points", points, "front", front, "command",
-                         report_command(r, "plot pareto", r->path));
+        return json_pack("{s:i, s:o, s:o, s:s}", "devices", devices, "points", points, "front", front,
+                         "command", report_command(r, "plot pareto", r->path));
     json_decref(points);
     json_decref(front);
     return report_absent(
-        "The file holds one strategy; a search without --strategy compares several.",
-        search_command(r, hp_arena_printf(r->arena, "%d", r->figures.figures.gpus), "plan.db"));
+        "The file holds one strategy on so many devices; a search without --strategy compares several.",
+        search_command(r, hp_arena_printf(r->arena, "%d", devices), "plan.db"));
 }
 
 /* --- errors --- */

@@ -56,13 +56,21 @@ const placeOf = (a, from, to) => v => {
   return from + f * (to - from);
 };
 
+// The ticks of an axis that are `least` pixels apart: linear ones crowd at the end of a logarithmic axis.
+function apart(a, place, most, least) {
+  const kept = [];
+  for (const t of a.ticks || ticksOf(a.low, a.high, most, a.log)) {
+    if (!kept.length || Math.abs(place(t) - place(kept[kept.length - 1])) >= least) kept.push(t);
+  }
+  return kept;
+}
+
 function grid(svg, box, x, y, px, py) {
-  const most = {x: Math.max(2, Math.floor((box.right - box.left) / 80)), y: Math.max(2, Math.floor((box.bottom - box.top) / 40))};
-  for (const t of y.ticks || ticksOf(y.low, y.high, most.y, y.log)) {
+  for (const t of apart(y, py, Math.max(2, Math.floor((box.bottom - box.top) / 40)), 22)) {
     svg.append(shape("line", {class: "grid", x1: box.left, x2: box.right, y1: py(t), y2: py(t)}),
       shape("text", {x: box.left - 8, y: py(t) + 4, "text-anchor": "end"}, y.format(t)));
   }
-  for (const t of x.ticks || ticksOf(x.low, x.high, most.x, x.log)) {
+  for (const t of apart(x, px, Math.max(2, Math.floor((box.right - box.left) / 80)), 62)) {
     svg.append(shape("line", {class: "grid", y1: box.top, y2: box.bottom, x1: px(t), x2: px(t)}),
       shape("text", {x: px(t), y: box.bottom + 18, "text-anchor": "middle"}, x.format(t)));
   }

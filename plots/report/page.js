@@ -43,7 +43,7 @@ function showCandidates(section, d) {
   section.append(table([["#", true], ["strategy, its family, what bounds it"], ["devices", true], ["step, 90% interval", true],
     ["images/s", true], ["memory", true], ["bubble", true], ["measured", true]],
   d.rows.map((c, i) => candidateRow(c, i === d.chosen))),
-  element("p", {class: "note"}, `One row per family and number of devices, of ${d.all} candidate${d.all === 1 ? "" : "s"}; plain data parallelism always. ` +
+  element("p", {class: "note"}, `One row per family on the plan's number of devices, the best on others; of ${d.all} candidate${d.all === 1 ? "" : "s"}. Plain data parallelism always. ` +
     "Memory is that of the fullest rank; bubble and exposed communication are shares of the step; measured is the share of the " +
     "prediction that rests on measurements. ~ cannot be told from the one before it by these predictions."),
   command(d.command, "Why one lost:"));
@@ -132,7 +132,7 @@ function showPareto(section, d) {
   const place = beside(section);
   chart(place, {label: "memory of the fullest rank", log: true, values: d.points.map(p => p.memory_bytes), format: bytes},
     {label: "images/s", values: d.points.map(p => p.images_per_s), format: digits},
-    [{name: "a strategy", mark: "square", colour: "#999999", points: d.points.map(at)},
+    [{name: `a strategy on ${d.devices} device${d.devices === 1 ? "" : "s"}`, mark: "square", colour: "#999999", points: d.points.map(at)},
       {name: "none is better in speed, memory and device hours together", mark: "diamond", colour: COLOURS[0], size: 5, points: best.map(at)}]);
   place.append(table([["what nothing beats"], ["devices", true], ["memory", true], ["images/s", true]], best.map(p => element("tr", {},
     strategyCell(p.strategy), numberCell(String(p.devices)), numberCell(bytes(p.memory_bytes)), numberCell(digits(p.images_per_s)))), "narrow"));

@@ -140,6 +140,16 @@ class Timeline {
     this.drawNames(c);
   }
 
+  // Once a frame, however often the pointer moves.
+  drawLater() {
+    if (this.waits) return;
+    this.waits = true;
+    requestAnimationFrame(() => {
+      this.waits = false;
+      this.draw();
+    });
+  }
+
   drawAxis(c) {
     const span = this.view.t1 - this.view.t0;
     c.fillStyle = "#1b1b1b";
@@ -317,7 +327,7 @@ class Timeline {
   hover(s, x = 0, y = 0) {
     const changed = s !== this.hovered;
     this.hovered = s;
-    if (changed) this.draw();
+    if (changed) this.drawLater();
     this.tip.hidden = !s;
     if (!s) return;
     this.tip.replaceChildren(...this.words(s).map(line => element("div", {}, line)));
