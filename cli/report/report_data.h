@@ -34,7 +34,8 @@ typedef struct report {
 hp_status report_read(hp_arena *arena, const char *const *path, int n, report *r, hp_error *err);
 
 json_t *report_answer(const report *r);
-/* One row per family, and always plain data parallelism; of other numbers of devices the best. Errors: those of hp_evaluate. */
+/* One row per family, and always plain data parallelism; of other numbers of devices the best. Errors: those
+ * of hp_evaluate. */
 hp_status report_candidates(const report *r, json_t **out, hp_error *err);
 json_t *report_timeline(const report *r);
 json_t *report_memory(const report *r);

@@ -54,11 +54,11 @@ static hp_status read_subject(report *r, hp_db *db, hp_error *err) {
 /* The subject's own run, or the first of the same plan. */
 static void find_traces(report *r) {
     const hp_plot_source *first = &r->source[0];
-    const char *plan = first->has_sim ? first->sim.plan_hash : "";
     if (first->has_sim && first->sim.n_iter) r->sim = &first->sim;
     for (int i = 0; i < r->n && !r->exec; i++) {
         const hp_plot_source *s = &r->source[i];
-        if (!s->has_exec || !s->exec.n_iter || (i && strcmp(s->exec.plan_hash, plan) != 0)) continue;
+        if (!s->has_exec || !s->exec.n_iter || (i && strcmp(s->exec.plan_hash, r->plan.hash.hex) != 0))
+            continue;
         r->exec = &s->exec;
         r->exec_path = s->path;
     }

@@ -158,11 +158,10 @@ static void number_rows(side *s) {
 }
 
 static json_t *side_json(const report *r, const char *name, const hp_trace *t) {
-    const char *plan = r->source[0].has_sim ? r->source[0].sim.plan_hash : "";
     side s = {.r = r,
               .t = t,
               .it = hp_plot_typical_iter(r->arena, t),
-              .of_plan = strcmp(t->plan_hash, plan) == 0,
+              .of_plan = strcmp(t->plan_hash, r->plan.hash.hex) == 0,
               .tasks = json_array()};
     number_rows(&s);
     s.shortest_ns = shortest_shown(&s);
@@ -190,8 +189,8 @@ static json_t *layers_json(const report *r) {
 }
 
 json_t *report_timeline(const report *r) {
-    json_t *sides = json_array();
     if (!r->sim && !r->exec) return report_absent("No step is recorded.", report_command(r, "run", r->path));
+    json_t *sides = json_array();
     if (r->sim) json_array_append_new(sides, side_json(r, "predicted", r->sim));
     if (r->exec) json_array_append_new(sides, side_json(r, "measured", r->exec));
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "layers", layers_json(r), "phases",
