@@ -7,7 +7,7 @@ import subprocess
 
 # those that print JSON
 COMMANDS = ("doctor", "calibrate", "import_", "simulate", "explain", "why", "run", "status", "diagnose", "recover", "checkpoint",
-            "tune", "experiments", "quantize", "bench", "eval", "history", "compare", "check", "plot", "export")
+            "tune", "experiments", "quantize", "bench", "eval", "history", "compare", "check", "plot", "report", "export")
 
 
 class Error(Exception):
