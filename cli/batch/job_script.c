@@ -105,18 +105,22 @@ static void run_it(writer *w, const kind *k) {
     if (j->every) ADD(w, " --every %s", hp_shell_quoted(w->arena, j->every));
     if (j->threads > 1) ADD(w, " --threads %d", j->threads);
     for (int i = 0; i < j->n_option; i++) ADD(w, " %s", hp_shell_quoted(w->arena, j->option[i]));
-    ADD(w, " &\nrun=$!\n");
+    ADD(w, " &\nrun=$!\n[ -z \"$told\" ] || pass \"$told\"\n");
+}
+
+/* A signal that comes before the run has begun is passed on once it has. */
+static void catch_signals(writer *w, const kind *k) {
+    const char *noted = k->again ? "again=1 " : "";
+    ADD(w, "%ssignalled=1 status=0 run='' told=''\n", k->again ? "again=0 " : "");
+    ADD(w, "pass() { if [ -n \"$run\" ]; then kill -s \"$1\" \"$run\" 2>/dev/null; else told=$1; fi; }\n");
+    ADD(w, "trap '%ssignalled=1; pass USR1' USR1 # the time is nearly over: save\n", noted);
+    ADD(w, "trap 'signalled=1; pass TERM' TERM # save, and do not go on\n\n");
 }
 
 /* A signal interrupts `wait`, so it waits again; bash remembers the status of a process that ended
  * meanwhile. */
-static void wait_for_it(writer *w, const kind *k) {
-    const char *noted = k->again ? "again=1 " : "";
-    ADD(w, "%ssignalled=1 status=0\n", k->again ? "again=0 " : "");
-    ADD(w, "trap '%ssignalled=1; kill -s USR1 \"$run\" 2>/dev/null' USR1 # the time is nearly over: save\n",
-        noted);
-    ADD(w, "trap 'signalled=1; kill -s TERM \"$run\" 2>/dev/null' TERM # save, and do not go on\n"
-           "while [ \"$signalled\" = 1 ]; do\n  signalled=0\n  wait \"$run\"\n  status=$?\ndone\n\n");
+static void wait_for_it(writer *w) {
+    ADD(w, "while [ \"$signalled\" = 1 ]; do\n  signalled=0\n  wait \"$run\"\n  status=$?\ndone\n\n");
 }
 
 /* 75: saved, but not finished. */
@@ -156,9 +160,10 @@ hp_status job_script_write(hp_arena *arena, const job_script *j, const char **te
         k->again ? ", and goes into the queue again until it is done" : "", k->folder);
     for (int i = 0; i < j->n_module; i++) ADD(&w, "module load %s\n", hp_shell_quoted(arena, j->module[i]));
     ADD(&w, "\n");
+    catch_signals(&w, k);
     run_it(&w, k);
     set_timer(&w, k, seconds);
-    wait_for_it(&w, k);
+    wait_for_it(&w);
     go_on(&w, k);
     *text = w.text;
     return HP_OK;

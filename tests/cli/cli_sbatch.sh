@@ -66,6 +66,11 @@ REFUSES=1 job slurm USR1
 [ $status = 75 ] && grep -q 'submit it once more' err || complain "a job that cannot be queued again: $status, $(cat err)"
 job slurm TERM
 [ $status = 75 ] && [ "$(cat log)" = saved ] || complain "a job that is cancelled: $status, $(cat log)"
+# a signal before the script knows its run
+# shellcheck disable=SC2016
+sed 's/^run=\$!$/kill -s TERM $$; until [ -e started ]; do sleep 0.05; done; run=$!/' slurm.sh >early.sh
+job early none
+[ $status = 75 ] && [ "$(cat log)" = saved ] || complain "a job that is cancelled as its run begins: $status, $(cat log err)"
 PREEMPTED=2026-01-02T03:04:05 job slurm TERM
 [ $status = 0 ] && [ "$(tr '\n' ' ' <log)" = 'saved requeue 17 ' ] || complain "a job that makes room: $status, $(cat log err)"
 ENDS=3 job slurm none
