@@ -11,11 +11,23 @@
 
 enum { PIXELS_PER_LETTER = 8 }; /* width of DejaVu Sans at 13 points, approximately */
 
-static const char *const terminals[] = {
-    [HP_CANVAS_SVG] = "set terminal svg size %d,%d noenhanced font 'DejaVu Sans,13' background '#ffffff'\n",
+/* What gnuplot draws with. Sizes are pixels, in PDF points of 1/72 inch, on a terminal characters. */
+typedef struct output {
+    const char *suffix, *terminal;
+    double scale; /* from the picture's size to the terminal's unit */
+} output;
+static const output outputs[] = {
+    [HP_CANVAS_SVG] = {".svg",
+                       "set terminal svg size %g,%g noenhanced font 'DejaVu Sans,13' background '#ffffff'\n",
+                       1},
     [HP_CANVAS_PNG] =
-        "set terminal pngcairo size %d,%d noenhanced font 'DejaVu Sans,11' background '#ffffff'\n",
-    [HP_CANVAS_DUMB] = "set terminal dumb noenhanced size %d,%d\n",
+        {".png", "set terminal pngcairo size %g,%g noenhanced font 'DejaVu Sans,11' background '#ffffff'\n",
+         1},
+    [HP_CANVAS_PDF] = {".pdf",
+                       "set terminal pdfcairo size %gin,%gin noenhanced font 'DejaVu Sans,13' fontscale 1 "
+                       "background '#ffffff'\n",
+                       1.0 / 72},
+    [HP_CANVAS_DUMB] = {NULL, "set terminal dumb noenhanced size %g,%g\n", 1},
 };
 
 /* Every script starts with this: text columns are values, markup is disabled, all kinds look alike. */
@@ -58,9 +70,11 @@ static hp_status make_dir(hp_canvas *c, hp_error *err) {
 
 hp_status hp_canvas_format_of(const char *path, hp_canvas_format *format, hp_error *err) {
     const char *dot = strrchr(path, '.');
-    const bool svg = dot && strcmp(dot, ".svg") == 0, png = dot && strcmp(dot, ".png") == 0;
-    *format = svg ? HP_CANVAS_SVG : HP_CANVAS_PNG;
-    return svg || png ? HP_OK : hp_fail(err, HP_EUSAGE, "the output's name must end in .svg or .png");
+    for (int i = 0; dot && outputs[i].suffix; i++) {
+        *format = (hp_canvas_format)i;
+        if (strcmp(dot, outputs[i].suffix) == 0) return HP_OK;
+    }
+    return hp_fail(err, HP_EUSAGE, "the output's name must end in .svg, .png or .pdf");
 }
 
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err) {
@@ -74,7 +88,8 @@ hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canv
         hp_canvas_close(c);
         return HP_ECREATE;
     }
-    fprintf(c->script, terminals[format], width, height);
+    const output *o = &outputs[format];
+    fprintf(c->script, o->terminal, width * o->scale, height * o->scale);
     fputs(preamble, c->script);
     if (format == HP_CANVAS_DUMB) fputs("unset grid\n", c->script);
     hp_canvas_number(c, "is_dumb", format == HP_CANVAS_DUMB);

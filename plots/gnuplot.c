@@ -88,7 +88,8 @@ static hp_status check_exit(const hp_canvas *c, const char *program, int status,
     last_error_line(c, words, sizeof words);
     if (strstr(words, "unknown or ambiguous terminal"))
         return hp_fail(err, HP_EUNAVAIL,
-                       "this gnuplot cannot write PNG; give the output a name that ends in .svg");
+                       "this gnuplot cannot write %s; give the output a name that ends in .svg",
+                       c->format == HP_CANVAS_PDF ? "PDF (it lacks pdfcairo)" : "PNG (it lacks pngcairo)");
     if (WIFSIGNALED(status))
         return hp_fail(err, HP_EINTERNAL, "%s was ended by signal %d", program, WTERMSIG(status));
     return hp_fail(err, HP_EINTERNAL, "%s failed (exit %d): %s", program, WEXITSTATUS(status), words);

@@ -30,7 +30,7 @@ static const frame_option OPTIONS[] = {
     {"alpha", 0, "N", offsetof(options, alpha), 0, "Shisha stops after so many tries without gain (10)"},
     {"rows", 0, NULL, offsetof(options, rows), 0, "a row for each chain as well"},
     {"output", 'o', "FILE", offsetof(options, output), 0,
-     "a picture: what was found against tries and time, .svg or .png"},
+     "a picture: what was found against tries and time, .svg, .png or .pdf"},
     {"json", 'j', NULL, offsetof(options, json), 0, "one JSON object"},
     {0}};
 

@@ -12,7 +12,7 @@
 enum { PLOT_FILES = 16 };
 
 typedef struct options {
-    const char *output;
+    const char *output, *size;
     bool dumb, json, history;
 } options;
 
@@ -76,8 +76,29 @@ static hp_status find_format(const options *o, hp_canvas_format *format, hp_erro
 
 enum { DUMB_LINES = 40, DUMB_COLUMNS_MAX = 160 };
 
-static hp_status open_canvas(const hp_plot_kind *kind, hp_canvas_format format, hp_canvas *c, hp_error *err) {
-    if (format != HP_CANVAS_DUMB) return hp_canvas_open(format, kind->width, kind->height, c, err);
+/* Of --size WxH, else the kind's. */
+static hp_status find_size(const options *o, const hp_plot_kind *kind, int *width, int *height,
+                           hp_error *err) {
+    enum { LEAST = 200, MOST = 10000 }; /* fewer pixels have no room for axes; gnuplot takes more, slowly */
+    char end = 0;
+    *width = kind->width;
+    *height = kind->height;
+    if (!o->size) return HP_OK;
+    if (!o->output) return hp_fail(err, HP_EUSAGE, "--size is of a picture in a file: add -o FILE.svg");
+    const bool good = strspn(o->size, "0123456789x") == strlen(o->size) && strlen(o->size) <= 11 &&
+                      sscanf(o->size, "%dx%d%c", width, height, &end) == 2;
+    if (!good) return hp_fail(err, HP_EUSAGE, "--size %.40s: not WIDTHxHEIGHT, as in 600x400", o->size);
+    if (*width < LEAST || *height < LEAST || *width > MOST || *height > MOST)
+        return hp_fail(err, HP_EUSAGE, "--size %s: width and height are between %d and %d pixels", o->size,
+                       LEAST, MOST);
+    return HP_OK;
+}
+
+static hp_status open_canvas(const options *o, const hp_plot_kind *kind, hp_canvas_format format,
+                             hp_canvas *c, hp_error *err) {
+    int width, height;
+    HP_TRY(find_size(o, kind, &width, &height, err));
+    if (format != HP_CANVAS_DUMB) return hp_canvas_open(format, width, height, c, err);
     const int columns = cli_width() < DUMB_COLUMNS_MAX ? cli_width() : DUMB_COLUMNS_MAX;
     return hp_canvas_open(format, columns - 1, DUMB_LINES, c, err);
 }
@@ -113,7 +134,7 @@ static hp_status draw(const frame *f, hp_canvas *canvas, hp_error *err) {
     hp_canvas_format format;
     HP_TRY(find_kind(f->word[0], n_path ? f->word[1] : NULL, o, n_path, &kind, err));
     HP_TRY(find_format(o, &format, err));
-    HP_TRY(open_canvas(kind, format, canvas, err));
+    HP_TRY(open_canvas(o, kind, format, canvas, err));
     HP_TRY(is_of_history(o, kind, n_path) ? draw_history(f->arena, canvas, err)
                                           : draw_files(f, kind, n_path, canvas, err));
     if (o->output) {
@@ -137,7 +158,9 @@ static hp_status plot(frame *f, hp_error *err) {
 int cmd_plot(int argc, char **argv) {
     static const frame_option list[] = {
         {"output", 'o', "FILE", offsetof(options, output), 0,
-         "FILE.svg or FILE.png; - is stdout, as SVG; without it the plot is printed to the terminal"},
+         "FILE.svg, .png or .pdf; - is stdout, as SVG; without it the plot is printed to the terminal"},
+        {"size", 0, "WxH", offsetof(options, size), 0,
+         "with -o: width and height in pixels, of PDF in points"},
         {"dumb", 'd', NULL, offsetof(options, dumb), 0, "print it to the terminal"},
         {"history", 0, NULL, offsetof(options, history), 0,
          "error of the runs of the history, without a file"},

@@ -33,6 +33,23 @@ if command -v gnuplot >/dev/null; then
   expect 0 plot timeline run.db -o -
   cmp -s out t.svg || complain "stdout is not the plot"
   expect 2 plot timeline run.db -o - --json
+  expect 0 plot timeline run.db -o t.svg --size 600x400
+  head -5 t.svg | grep -q 'width="600" height="400"' || complain "--size 600x400: $(head -5 t.svg)"
+  expect 0 plot timeline run.db -o t.png --size 601x402
+  file=$(od -An -tx1 -j16 -N8 t.png) # PNG, IHDR: width and height, four bytes each
+  [ "$file" = " 00 00 02 59 00 00 01 92" ] || complain "a PNG of 601 by 402 pixels: $file"
+  expect 0 plot timeline run.db -o t.pdf --size 720x360
+  [ "$(head -c 5 t.pdf)" = "%PDF-" ] || complain "t.pdf is no PDF"
+  grep -aq 'MediaBox \[ 0 0 720 360 \]' t.pdf || complain "the size of t.pdf: $(grep -a MediaBox t.pdf)"
 fi
+for size in 600 600x 0x400 x400 600X400 600x400x2 -600x400 100x400 600x99999 600x400000000000 "600x 400" ""; do
+  expect 2 plot timeline run.db -o t.svg --size "$size"
+done
+expect 2 plot timeline run.db --size 600x400
+grep -q -- '-o FILE' err || complain "--size without -o says: $(cat err)"
+for name in t t.jpg t.SVG .svgz t.pdf.gz; do
+  expect 2 plot timeline run.db -o "$name"
+  grep -q '.svg, .png or .pdf' err || complain "-o $name says: $(cat err)"
+done
 [ ! -e - ] || complain "a file called -"
 conclude "exports are well formed"
