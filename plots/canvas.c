@@ -80,6 +80,8 @@ hp_status hp_canvas_format_of(const char *path, hp_canvas_format *format, hp_err
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err) {
     memset(c, 0, sizeof *c);
     c->format = format;
+    c->width = width;
+    c->height = height;
     c->columns = format == HP_CANVAS_DUMB ? width - 2 : width / PIXELS_PER_LETTER;
     HP_TRY(make_dir(c, err));
     c->script = open_in(c, "script", "we");
@@ -93,6 +95,8 @@ hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canv
     fputs(preamble, c->script);
     if (format == HP_CANVAS_DUMB) fputs("unset grid\n", c->script);
     hp_canvas_number(c, "is_dumb", format == HP_CANVAS_DUMB);
+    hp_canvas_number(c, "width", width);
+    hp_canvas_number(c, "height", height);
     return HP_OK;
 }
 

@@ -19,6 +19,7 @@ typedef enum hp_canvas_format {
 typedef struct hp_canvas {
     char dir[256];
     hp_canvas_format format;
+    int width, height;
     int columns; /* characters of a title that fit on a line */
     FILE *script;
 } hp_canvas;

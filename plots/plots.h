@@ -76,6 +76,7 @@ typedef struct hp_plot_comm_fastest {
 /* An operation on a number of ranks, and the ways to do it. */
 typedef struct hp_plot_comm_panel {
     hp_collective what;
+    const char *link; /* that it was measured on; NULL: not said */
     int ranks, nodes, n_line, n_fastest;
     hp_plot_comm_line *line;
     hp_plot_comm_fastest *fastest;

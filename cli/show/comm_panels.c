@@ -33,6 +33,7 @@ static hp_plot_comm_line piece_of(hp_arena *arena, const hp_row *r, double from,
 static hp_plot_comm_panel panel_of(hp_arena *arena, const hp_rivals *g) {
     hp_fastest *w;
     hp_plot_comm_panel p = {.what = g->what,
+                            .link = hp_text_clean(arena, g->class),
                             .ranks = g->ranks,
                             .nodes = (g->ranks + g->per_node - 1) / g->per_node,
                             .n_line = g->n,

@@ -13,7 +13,7 @@ static char out[200];
 static const double SIZES[] = {8, 1048576}, SLOW[] = {1e-6, 1e-3}, FAST[] = {4e-6, 5e-4}, NOTHING[] = {0};
 
 /* Two lines that cross, in their panel; one line between nodes; what has no bytes. */
-static hp_status draw(int n, hp_canvas_format format, hp_error *err) {
+static hp_status draw_at(int n, hp_canvas_format format, int width, int height, hp_error *err) {
     hp_canvas c = {0};
     hp_plot_comm_line of_two[] = {{"mpi", 2, SIZES, SLOW}, {"own.ring", 2, SIZES, FAST}},
                       of_one[] = {{"nccl.ring", 1, SIZES, SLOW}}, of_none[] = {{"mpi", 1, NOTHING, SLOW}};
@@ -21,7 +21,12 @@ static hp_status draw(int n, hp_canvas_format format, hp_error *err) {
                                       {1, {.n = 1, .bytes = SIZES + 1, .seconds = FAST + 1}}};
     hp_plot_comm_panel panel[] = {
         {.what = HP_COLLECTIVE_BARRIER, .ranks = 2, .nodes = 1, .n_line = 1, .line = of_none},
-        {.what = HP_COLLECTIVE_ALLREDUCE, .ranks = 16, .nodes = 2, .n_line = 1, .line = of_one},
+        {.what = HP_COLLECTIVE_ALLREDUCE,
+         .link = "`touch " CANARY "`",
+         .ranks = 16,
+         .nodes = 2,
+         .n_line = 1,
+         .line = of_one},
         {.what = HP_COLLECTIVE_ALLREDUCE,
          .ranks = 2,
          .nodes = 1,
@@ -30,13 +35,17 @@ static hp_status draw(int n, hp_canvas_format format, hp_error *err) {
          .n_fastest = 2,
          .fastest = fastest}};
     const hp_plot_comm_source s = {"t.cost", "`touch " CANARY "`", n, panel};
-    const hp_plot_kind *kind = hp_plot_find("comm");
-    const bool dumb = format == HP_CANVAS_DUMB;
-    fixture_ok(hp_canvas_open(format, dumb ? 100 : kind->width, dumb ? 40 : kind->height, &c, err), err);
+    fixture_ok(hp_canvas_open(format, width, height, &c, err), err);
     const hp_status status = hp_plot_comm(&s, &c, err);
     if (status == HP_OK) fixture_ok(hp_canvas_save(&c, out, err), err);
     hp_canvas_close(&c);
     return status;
+}
+
+static hp_status draw(int n, hp_canvas_format format, hp_error *err) {
+    const hp_plot_kind *kind = hp_plot_find("comm");
+    const bool dumb = format == HP_CANVAS_DUMB;
+    return draw_at(n, format, dumb ? 100 : kind->width, dumb ? 40 : kind->height, err);
 }
 
 static int count(const char *word) {
@@ -57,7 +66,7 @@ static void every_way_is_a_line_in_its_panel(void **state) {
     if (status == HP_EUNAVAIL) skip();
     fixture_ok(status, &err);
     assert_int_equal(count("allreduce, 2 ranks"), 1);
-    assert_int_equal(count("allreduce, 16 ranks on 2 nodes"), 1);
+    assert_int_equal(count("allreduce, 16 ranks on 2 nodes, `touch " CANARY "`"), 1);
     assert_int_equal(count("barrier, "), 0); /* no bytes: logarithms have no place for it */
     assert_int_equal(count("(2 of 3)"), 1);
     static const char *const lines[] = {"mpi", "own.ring", "nccl.ring"};
@@ -71,6 +80,19 @@ static void every_way_is_a_line_in_its_panel(void **state) {
     unlink(out);
 }
 
+/* A small picture has few panels, rather than many without room. */
+static void panels_have_room(void **state) {
+    (void)state;
+    hp_error err = {0};
+    const hp_status status = draw_at(3, HP_CANVAS_SVG, 400, 300, &err);
+    if (status == HP_EUNAVAIL) skip();
+    fixture_ok(status, &err);
+    assert_int_equal(count("allreduce, 2 ranks"), 1);
+    assert_int_equal(count("allreduce, 16 ranks"), 0);
+    assert_int_equal(count("(1 of 3)"), 1);
+    unlink(out);
+}
+
 static int set_up(void **state) {
     (void)state;
     fixture_path(out, sizeof out, "comm.svg");
@@ -78,6 +100,7 @@ static int set_up(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_way_is_a_line_in_its_panel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_way_is_a_line_in_its_panel),
+                                       cmocka_unit_test(panels_have_room)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
