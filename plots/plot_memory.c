@@ -135,6 +135,6 @@ hp_status hp_plot_memory(hp_arena *arena, const hp_plot_source *s, int n, hp_can
     hp_canvas_number(c, "n_panel", candidates ? 1 : ranks + time);
     const char *caption = hp_plot_caption(arena, s);
     HP_TRY(hp_canvas_title(
-        c, candidates ? hp_arena_printf(arena, "%s: memory of the best candidates", s->net) : caption, err));
+        c, candidates ? hp_plot_heading(arena, s, "memory of the best candidates") : caption, err));
     return hp_canvas_render(c, script, err);
 }

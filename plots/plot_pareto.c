@@ -179,7 +179,6 @@ static hp_status render(hp_canvas *c, int n_series, const extent *e, hp_error *e
 hp_status hp_plot_pareto(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
     extent e = {.min_bytes = INFINITY, .min_hours = INFINITY};
     int n_series = 0;
-    const char *net = "";
     for (int i = 0; i < n; i++) {
         const hp_plot_candidate **front = HP_NEW(arena, const hp_plot_candidate *, s[i].n_candidate + 1);
         const int on_it = hp_plot_front(arena, &s[i], front);
@@ -195,15 +194,13 @@ hp_status hp_plot_pareto(hp_arena *arena, const hp_plot_source *s, int n, hp_can
         if (n == 1 && on_it <= MOST_NAMES) e.n_name = on_it;
         if (e.n_name) HP_TRY(write_names(arena, c, front, on_it, err));
         extend(&e, &s[i]);
-        net = s[i].net;
     }
     if (n_series == 0)
         return hp_fail(err, HP_EDATA,
                        "%s: holds no candidates; make some with `hplan simulate --all --out plan.db`",
                        s->path);
-    HP_TRY(hp_canvas_title(c,
-                           n == 1 ? hp_arena_printf(arena, "%s: throughput against memory", net)
-                                  : "throughput against memory",
-                           err));
+    HP_TRY(hp_canvas_title(
+        c, n == 1 ? hp_plot_heading(arena, s, "throughput against memory") : "throughput against memory",
+        err));
     return render(c, n_series, &e, err);
 }

@@ -139,8 +139,8 @@ typedef struct drawing {
     hp_arena *arena;
     hp_canvas *c;
     int n_series, n_run, n_others;
-    bool alone; /* only one file has curves */
-    const char *net;
+    bool alone;                 /* only one file has curves */
+    const hp_plot_source *plan; /* the last drawn */
     extent e;
 } drawing;
 
@@ -157,7 +157,7 @@ static hp_status add_series(drawing *d, const hp_plot_source *s, const hp_plot_c
     if (m == 0) return HP_OK;
     HP_TRY(write_series(d->c, d->n_series++, series_name(d->arena, s, curve, d->alone), b, m, err));
     for (int k = 0; k < m; k++) extend(&d->e, &b[0], &b[k]);
-    d->net = s->net;
+    d->plan = s;
     return HP_OK;
 }
 
@@ -209,7 +209,7 @@ static hp_status add_others(drawing *d, const hp_plot_source *s, hp_error *err) 
 static hp_status render(const drawing *d, hp_error *err) {
     const extent *e = &d->e;
     HP_TRY(hp_canvas_title(d->c,
-                           d->alone ? hp_arena_printf(d->arena, "%s: throughput by number of devices", d->net)
+                           d->alone ? hp_plot_heading(d->arena, d->plan, "throughput by number of devices")
                                     : "throughput by number of devices",
                            err));
     hp_canvas_number(d->c, "n_series", d->n_series);
@@ -224,7 +224,7 @@ static hp_status render(const drawing *d, hp_error *err) {
 }
 
 hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
-    drawing d = {.arena = arena, .c = c, .net = "", .e = {INFINITY, 0, INFINITY, 0, false}};
+    drawing d = {.arena = arena, .c = c, .e = {INFINITY, 0, INFINITY, 0, false}};
     int n_plan = 0;
     for (int i = 0; i < n; i++) n_plan += !gives_points(s, n, i);
     d.alone = n_plan == 1;

@@ -111,7 +111,9 @@ hp_status hp_plot_size(hp_arena *arena, const hp_plot_source *s, int n, hp_canva
         const int m = points_of(s, n, strategy[i], p);
         HP_TRY(write_series(c, i, strategy[i], p, m, err));
     }
-    HP_TRY(hp_canvas_title(c, "a step by the size of a sample", err));
+    hp_plot_source any = *s; /* sizes are the axis */
+    any.height = any.width = 0;
+    HP_TRY(hp_canvas_title(c, hp_plot_heading(arena, &any, "a step by the size of a sample"), err));
     hp_canvas_number(c, "n_series", n_series);
     hp_canvas_number(c, "is_text", s->width == 1);
     hp_canvas_number(c, "min_size", least);

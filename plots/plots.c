@@ -76,7 +76,8 @@ const hp_plot_kind *hp_plot_find(const char *name) {
 static hp_status load_net(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_error *err) {
     static const char query[] = "SELECT (SELECT value FROM meta WHERE key = 'net'),"
                                 " (SELECT value FROM meta WHERE key = 'image_h'),"
-                                " (SELECT value FROM meta WHERE key = 'image_w')";
+                                " (SELECT value FROM meta WHERE key = 'image_w'),"
+                                " (SELECT value FROM meta WHERE key = 'batch')";
     sqlite3_stmt *st = NULL;
     HP_TRY(hp_db_prepare(db, query, &st, err));
     bool row = false;
@@ -84,6 +85,7 @@ static hp_status load_net(hp_arena *arena, hp_db *db, hp_plot_source *s, hp_erro
     s->net = hp_text_clean(arena, row ? hp_db_text(st, 0) : "");
     s->height = row ? sqlite3_column_int(st, 1) : 0;
     s->width = row ? sqlite3_column_int(st, 2) : 0;
+    s->batch = row ? sqlite3_column_int(st, 3) : 0;
     sqlite3_finalize(st);
     return status;
 }
@@ -92,7 +94,7 @@ static hp_status load_candidates(hp_arena *arena, hp_db *db, hp_plot_source *s, 
     sqlite3_stmt *st = NULL;
     HP_TRY(hp_db_prepare(
         db,
-        "SELECT strategy, rank, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes"
+        "SELECT strategy, rank, gpus, step_s, step_low_s, step_high_s, images_per_s, memory_bytes, batch"
         " FROM candidate ORDER BY rank",
         &st, err));
     int capacity = 0;
@@ -107,7 +109,8 @@ static hp_status load_candidates(hp_arena *arena, hp_db *db, hp_plot_source *s, 
                                                              sqlite3_column_double(st, 4),
                                                              sqlite3_column_double(st, 5),
                                                              sqlite3_column_double(st, 6),
-                                                             sqlite3_column_double(st, 7)};
+                                                             sqlite3_column_double(st, 7),
+                                                             sqlite3_column_double(st, 8)};
     }
     sqlite3_finalize(st);
     return status;
@@ -189,12 +192,4 @@ hp_status hp_plot_load(hp_arena *arena, const char *path, hp_plot_source *s, hp_
     const hp_status status = load_all(arena, &db, s, err);
     hp_db_close(&db);
     return status;
-}
-
-const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s) {
-    if (!s->has_sim && !s->has_exec) return s->net;
-    const hp_trace *t = s->has_exec ? &s->exec : &s->sim;
-    const char *caption = hp_arena_printf(arena, "%.60s  %.200s  %d ranks on %.60s (%.30s)", s->net,
-                                          t->strategy, t->ranks, t->machine, t->device);
-    return hp_text_clean(arena, caption); /* truncation may have split a character */
 }

@@ -13,7 +13,7 @@ typedef struct hp_plot_candidate {
     const char *strategy;
     int32_t rank, gpus;
     double step_s, step_low_s, step_high_s, images_per_s;
-    double memory_bytes;
+    double memory_bytes, batch;
 } hp_plot_candidate;
 
 /* A sweep's curve: a strategy as given, "dp=*", and the strategies it became. */
@@ -31,6 +31,7 @@ typedef struct hp_plot_point {
 typedef struct hp_plot_source {
     const char *net;       /* "" if unknown */
     int32_t height, width; /* size of a sample: pixels, or tokens and 1; 0: unknown */
+    int32_t batch;         /* of the plan; 0: unknown */
     const char *path;
     bool has_sim, has_exec;
     hp_trace sim, exec; /* newest of each kind, without evaluation */
@@ -126,8 +127,10 @@ typedef struct hp_plot_kind {
 extern const hp_plot_kind hp_plot_kinds[]; /* the last has a NULL name */
 const hp_plot_kind *hp_plot_find(const char *name);
 
-/* For example "resnet50  dp=2,stages=2  4 ranks on local (cpu)". */
+/* The title of one plan: "resnet50 256x256, batch 16, fp32: dp=2,stages=2, 4 ranks on local (cpu)". */
 const char *hp_plot_caption(hp_arena *arena, const hp_plot_source *s);
+/* The title of many: "throughput: resnet50 256x256, batch 16, fp32 on local (cpu)". */
+const char *hp_plot_heading(hp_arena *arena, const hp_plot_source *s, const char *what);
 
 /* Colours of the phases, by hp_phase: part of a gnuplot string ("'#...' '#...'") that all scripts share. */
 extern const char hp_plot_phases[];
