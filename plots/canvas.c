@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIXELS_PER_LETTER = 8 }; /* width of DejaVu Sans at 13 points, approximately */
+enum {
+    PIXELS_PER_LETTER = 8, /* width of DejaVu Sans at 13 points, approximately */
+    MARGINS = 60           /* a title is centred over the axes, not over the picture */
+};
 
 /* What gnuplot draws with. Sizes are pixels, in PDF points of 1/72 inch, on a terminal characters. */
 typedef struct output {
@@ -82,7 +85,7 @@ hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canv
     c->format = format;
     c->width = width;
     c->height = height;
-    c->columns = format == HP_CANVAS_DUMB ? width - 2 : width / PIXELS_PER_LETTER;
+    c->columns = format == HP_CANVAS_DUMB ? width - 2 : (width - MARGINS) / PIXELS_PER_LETTER;
     HP_TRY(make_dir(c, err));
     c->script = open_in(c, "script", "we");
     if (!c->script) {

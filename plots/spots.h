@@ -1,0 +1,16 @@
+/* spots.h - where the numbers beside points go, clear of points and of each other. */
+#ifndef HP_SPOTS_H
+#define HP_SPOTS_H
+
+/* A point or a label's centre, in pixels; the axes are at 0, y grows upwards. */
+typedef struct hp_spot {
+    double x, y;
+} hp_spot;
+
+/* Finds a centre for the label of each of point[0 .. n_label), beside it, where it lies on none of the n_point
+ * points, on no axis and on no label of an earlier one; if there is no such place, the one farthest from both. width,
+ * height: of a label. Cost: n_label times n_point. */
+void hp_spot_labels(const hp_spot *point, int n_point, int n_label, double width, double height,
+                    hp_spot *label);
+
+#endif
