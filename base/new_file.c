@@ -28,6 +28,23 @@ hp_status hp_new_file_check(const char *path, hp_error *err) {
     return access(dirname(copy), W_OK | X_OK) == 0 ? HP_OK : cannot_create(path, err);
 }
 
+/* SQLite's file format, section 1.3.1: the header's string, with its terminating zero */
+static bool is_database(const char *path) {
+    static const char magic[16] = "SQLite format 3";
+    char head[sizeof magic];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const ssize_t n = read(fd, head, sizeof head);
+    close(fd);
+    return n == (ssize_t)sizeof head && memcmp(head, magic, sizeof head) == 0;
+}
+
+hp_status hp_new_file_check_plain(const char *path, hp_error *err) {
+    HP_TRY(hp_new_file_check(path, err));
+    if (!is_database(path)) return HP_OK;
+    return hp_fail(err, HP_ECREATE, "%s is a database, which this would overwrite: give another name", path);
+}
+
 hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPORARY], int *fd,
                              hp_error *err) {
     HP_TRY(hp_new_file_check(path, err));

@@ -13,7 +13,11 @@ enum { HP_NEW_FILE_PATH = 4096, HP_NEW_FILE_TEMPORARY = HP_NEW_FILE_PATH + 12 /*
  * too long, a directory or a device, or if its directory is missing or not writable. Errors: HP_ECREATE. */
 hp_status hp_new_file_check(const char *path, hp_error *err);
 
-/* The same check; then creates a unique empty temporary file beside it, safe against concurrent processes,
+/* The same check of an output that is no database: it must not take the place of one, as `--junit *.db` would
+ * make it. Errors: HP_ECREATE. */
+hp_status hp_new_file_check_plain(const char *path, hp_error *err);
+
+/* hp_new_file_check; then creates a unique empty temporary file beside it, safe against concurrent processes,
  * with the default permissions of a new file. *fd is open for writing. Errors: HP_ECREATE. */
 hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPORARY], int *fd, hp_error *err);
 

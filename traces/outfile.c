@@ -18,6 +18,7 @@ hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {
     memset(o, 0, sizeof *o);
     if (strcmp(path, "-") == 0) return open_stdout(o, err);
     int fd;
+    HP_TRY(hp_new_file_check_plain(path, err));
     HP_TRY(hp_new_file_create(path, o->tmp, &fd, err));
     snprintf(o->path, sizeof o->path, "%s", path);
     o->f = fdopen(fd, "w");

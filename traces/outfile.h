@@ -12,7 +12,7 @@ typedef struct hp_outfile {
     char path[HP_NEW_FILE_PATH], tmp[HP_NEW_FILE_TEMPORARY];
 } hp_outfile;
 
-/* Errors: HP_ECREATE. */
+/* Errors: HP_ECREATE, also where `path` is a database. */
 hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err);
 /* Flushes, syncs, renames. Errors: HP_EIO (disk full); an earlier file stays. Closes in either case. */
 hp_status hp_outfile_commit(hp_outfile *o, hp_error *err);

@@ -210,7 +210,7 @@ static hp_status predict(hp_arena *arena, const options *o, comm_request *r, hp_
     const char *usual = m.device.is_cpu ? "auto" : hp_backend_names[HP_BACKEND_NCCL];
     HP_TRY(comm_series_list(arena, &where, o->op ? o->op : "all", o->backend ? o->backend : usual, &r->series,
                             err));
-    if (o->out) HP_TRY(hp_new_file_check(o->out, err));
+    if (o->out) HP_TRY(hp_new_file_check_plain(o->out, err));
     comm_predict(t, &m, r, &result);
     return show_and_release(result, "pipelined", o, err);
 }
@@ -237,7 +237,7 @@ static hp_status run(frame *f, hp_error *err) {
     HP_TRY(comm_series_list(f->arena, &where, o->op ? o->op : "all", o->backend ? o->backend : "auto",
                             &r.series, err));
     HP_TRY(check_memory(&here, &r, err));
-    if (o->out) HP_TRY(hp_new_file_check(o->out, err));
+    if (o->out) HP_TRY(hp_new_file_check_plain(o->out, err));
     const hp_status status = comm_run(f->arena, &r, &result, err);
     if (status == HP_OK) return show_and_release(result, mode, o, err);
     json_decref(result);

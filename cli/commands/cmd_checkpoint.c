@@ -194,7 +194,7 @@ static hp_status export(frame *f, const char *dir, hp_error *err) {
         return hp_fail(err, HP_EUSAGE,
                        "export needs -o FILE; for example: hplan checkpoint export %s -o weights.safetensors",
                        dir);
-    HP_TRY(hp_new_file_check(o->output, err));
+    HP_TRY(hp_new_file_check_plain(o->output, err));
     if (o->step) HP_TRY(hp_parse_int(o->step, "--step", 0, INT32_MAX, &wanted, err));
     HP_TRY(hp_checkpoint_list(f->arena, dir, &step, &n, err));
     for (int i = 0; i < n; i++) {

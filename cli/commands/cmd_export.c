@@ -5,6 +5,7 @@
 #include "costmodels/cost_stored.h"
 #include "traces/export/trace_export.h"
 #include "traces/outfile.h"
+#include "traces/trace_text.h"
 
 #include <string.h>
 
@@ -76,7 +77,8 @@ static hp_status export_tuning(frame *f, hp_error *err) {
     HP_TRY(hp_cost_open(f->arena, f->word[0], &t, err));
     HP_TRY(write_tuning(f, t, &r, err));
     if (o->json)
-        return cli_print_json(json_pack("{s:i, s:s, s:i, s:s}", "schema", 1, "kind",
+        return cli_print_json(json_pack("{s:i, s:s, s:s, s:i, s:s}", "schema", 1, "file",
+                                        hp_text_clean(f->arena, o->output), "kind",
                                         o->form == FORM_NCCL ? "nccl-tuner" : "ompi-rules", "rules", r.rules,
                                         "left_out", r.left_out),
                               err);
@@ -110,7 +112,8 @@ static hp_status export_run(frame *f, hp_error *err) {
     HP_TRY(write_run(f, side, n, err));
     const hp_trace *t = &side[n - 1].trace;
     if (o->json)
-        return cli_print_json(json_pack("{s:i, s:s, s:I, s:I, s:I}", "schema", 1, "kind", t->kind, "run",
+        return cli_print_json(json_pack("{s:i, s:s, s:s, s:I, s:I, s:I}", "schema", 1, "file",
+                                        hp_text_clean(f->arena, o->output), "kind", t->kind, "run",
                                         (json_int_t)t->run, "spans", (json_int_t)t->n_span, "predicted_spans",
                                         (json_int_t)(n > 1 ? side[0].trace.n_span : 0)),
                               err);
@@ -122,6 +125,7 @@ static hp_status export_run(frame *f, hp_error *err) {
 
 static hp_status export(frame *f, hp_error *err) {
     const options *o = f->options;
+    HP_TRY(frame_keep_words(f, o->output, err));
     return o->form >= FORM_NCCL ? export_tuning(f, err) : export_run(f, err);
 }
 

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "plots/plots.h"
+#include "traces/trace_text.h"
 
 #include <string.h>
 
@@ -139,7 +140,10 @@ static hp_status draw(const frame *f, hp_canvas *canvas, hp_error *err) {
                                           : draw_files(f, kind, n_path, canvas, err));
     if (o->output) {
         HP_TRY(hp_canvas_save(canvas, o->output, err));
-        if (o->json) return cli_print_json(json_pack("{s:i, s:s}", "schema", 1, "kind", kind->name), err);
+        if (o->json)
+            return cli_print_json(json_pack("{s:i, s:s, s:s}", "schema", 1, "kind", kind->name, "file",
+                                            hp_text_clean(f->arena, o->output)),
+                                  err);
         char plain[4096];
         fprintf(stderr, "wrote %s\n", cli_plain(o->output, plain, sizeof plain));
         return HP_OK;

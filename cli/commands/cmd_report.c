@@ -3,9 +3,9 @@
 #include "cli/show/frame.h"
 #include "plots/report/page.h"
 #include "traces/outfile.h"
+#include "traces/trace_text.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct options {
     const char *output;
@@ -39,17 +39,6 @@ static hp_status write_page(const report *r, const json_t *data, const char *pat
     return hp_outfile_commit(&out, err);
 }
 
-/* The page must not take the place of a file that it is made from. */
-static hp_status check_output(const frame *f, const char *output, hp_error *err) {
-    struct stat out, in;
-    if (stat(output, &out) != 0) return HP_OK;
-    for (int i = 0; i < f->n_word; i++)
-        if (stat(f->word[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return hp_fail(err, HP_EUSAGE,
-                           "-o %.200s would overwrite what it is made from: give another name", output);
-    return HP_OK;
-}
-
 static hp_status make_report(frame *f, hp_error *err) {
     const options *o = f->options;
     report r;
@@ -57,13 +46,16 @@ static hp_status make_report(frame *f, hp_error *err) {
     char plain[4096];
     if (o->json && strcmp(o->output, "-") == 0)
         return hp_fail(err, HP_EUSAGE, "-o -: stdout cannot take the page and --json: give a file name");
-    HP_TRY(check_output(f, o->output, err));
+    HP_TRY(frame_keep_words(f, o->output, err));
     HP_TRY(report_read(f->arena, f->word, f->n_word, &r, err));
     hp_status status = make_data(&r, &data, err);
     if (status == HP_OK) status = write_page(&r, data, o->output, err);
     json_decref(data);
     HP_TRY(status);
-    if (o->json) return cli_print_json(json_pack("{s:i, s:s}", "schema", 1, "kind", "report"), err);
+    if (o->json)
+        return cli_print_json(json_pack("{s:i, s:s, s:o}", "schema", 1, "kind", "report", "file",
+                                        json_string(hp_text_clean(f->arena, o->output))),
+                              err);
     if (strcmp(o->output, "-") != 0) fprintf(stderr, "wrote %s\n", cli_plain(o->output, plain, sizeof plain));
     return cli_finish_stdout(err);
 }

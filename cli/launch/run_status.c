@@ -75,7 +75,7 @@ hp_status run_status_begin(run_status *s, const workspace *w, const hp_plan *pla
                            const char *metrics, hp_error *err) {
     char strategy[HP_STRATEGY_TEXT], host[256] = "";
     *s = (run_status){.metrics = metrics};
-    if (metrics) HP_TRY(hp_new_file_check(metrics, err));
+    if (metrics) HP_TRY(hp_new_file_check_plain(metrics, err));
     gethostname(host, sizeof host - 1);
     snprintf(s->json, sizeof s->json, "%s/status.json", w->dir);
     s->o = json_pack("{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:s*}", "schema", 1, "up", 1,

@@ -2,6 +2,7 @@
 #include "cli/show/frame.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 enum { FIRST_KEY = 256 }; /* argp's keys of options without a letter: above every character */
 
@@ -15,11 +16,22 @@ static int key_of(const frame_option *list, int i) {
     return list[i].letter ? list[i].letter : FIRST_KEY + i;
 }
 
-static void store_option(const frame_option *o, char *options, const char *arg) {
+/* Options that store different values at one place exclude each other. */
+static void store_choice(const frame_option *list, const frame_option *o, char *options,
+                         const struct argp_state *state) {
+    int *at = (int *)(void *)(options + o->at);
+    for (const frame_option *other = list; other->name; other++)
+        if (!other->arg && other->value && other->at == o->at && other->value == *at && *at != o->value)
+            argp_error(state, "--%s and --%s: choose one of them", other->name, o->name);
+    *at = o->value;
+}
+
+static void store_option(const frame_option *list, const frame_option *o, char *options, const char *arg,
+                         const struct argp_state *state) {
     if (o->arg)
         *(const char **)(void *)(options + o->at) = arg;
     else if (o->value)
-        *(int *)(void *)(options + o->at) = o->value;
+        store_choice(list, o, options, state);
     else
         *(bool *)(options + o->at) = true;
 }
@@ -47,7 +59,7 @@ static error_t parse_option(const parse_state *s, int key, const char *arg, stru
     const char *collects = s->command->collects;
     for (int i = 0; list[i].name; i++) {
         if (key_of(list, i) != key) continue;
-        store_option(&list[i], s->options, arg);
+        store_option(list, &list[i], s->options, arg, state);
         return collects && strcmp(list[i].name, collects) == 0 ? collect_word(s, arg, state) : 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -73,6 +85,16 @@ static void parse_arguments(const frame_command *c, frame *f, void *options, int
     const struct argp argp = {list, parse_key, c->usage, c->doc, NULL, NULL, NULL};
     parse_state s = {c, f, options};
     cli_parse(&argp, c->collects ? ARGP_IN_ORDER : 0, argc, argv, &s);
+}
+
+hp_status frame_keep_words(const frame *f, const char *output, hp_error *err) {
+    struct stat out, in;
+    if (stat(output, &out) != 0) return HP_OK;
+    for (int i = 0; i < f->n_word; i++)
+        if (stat(f->word[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return hp_fail(err, HP_EUSAGE,
+                           "-o %.200s would overwrite what it is made from: give another name", output);
+    return HP_OK;
 }
 
 int frame_run(const frame_command *c, void *options, int argc, char **argv) {

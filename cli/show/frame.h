@@ -16,7 +16,8 @@
 enum { FRAME_WORDS = 64 };
 
 /* An option stores at byte `at` of the command's own options: its argument as const char *; without an
- * argument, `value` as int, or true as bool if `value` is 0. A list ends with {0}. */
+ * argument, `value` as int, or true as bool if `value` is 0. Two that store different values at one place
+ * exclude each other. A list ends with {0}. */
 typedef struct frame_option {
     const char *name;
     int letter; /* 0: no short form */
@@ -55,5 +56,8 @@ typedef struct frame_command {
 /* Parses the command line into `options` (zeroed by the caller), does the work and returns the exit code. A
  * wrong command line ends the process, like argp. */
 int frame_run(const frame_command *c, void *options, int argc, char **argv);
+
+/* Refuses an output that would take the place of one of the command's files. Errors: HP_EUSAGE. */
+hp_status frame_keep_words(const frame *f, const char *output, hp_error *err);
 
 #endif

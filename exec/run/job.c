@@ -43,7 +43,7 @@ static hp_status read_plan(hp_job *j, hp_error *err) {
     if (j->plan.program->mode == (int32_t)HP_MODE_TRAIN)
         HP_TRY(hp_rates_parse(&j->options->rates, j->plan.graph, &j->rates, err));
     /* before anything is trained */
-    return j->options->save && j->comm->rank == 0 ? hp_new_file_check(j->options->save, err) : HP_OK;
+    return j->options->save && j->comm->rank == 0 ? hp_new_file_check_plain(j->options->save, err) : HP_OK;
 }
 
 /* Checks that every rank read the same plan: compares its hash with rank 0's, 48 bits at a time. */

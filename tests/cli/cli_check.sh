@@ -72,4 +72,10 @@ for harm in "UPDATE run SET status = 137 WHERE kind = 'exec'" "UPDATE run SET st
   expect 1 check dead.db --baseline small.db
   grep -q "^FAIL.*\(status 137\|incomplete\|final loss is not a finite number\)" out || complain "$harm: $(cat out)"
 done
+
+# --junit without its file takes the first of the runs for it
+cp small.db kept.db
+expect 73 check --junit kept.db small.db large.db --baseline small.db
+grep -q "kept.db is a database" err || complain "--junit over a run: $(cat err)"
+cmp -s small.db kept.db || complain "--junit replaced a run"
 conclude "compare and check agree"

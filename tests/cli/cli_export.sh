@@ -28,6 +28,21 @@ cmp -s out t.csv || complain "stdout is not the file of --csv"
 expect 2 export run.db --chrome -o - --json
 expect 2 export run.db --nsys -o -
 expect 73 export run.db --chrome -o missing/t.json
+
+# no output takes the place of the input or of another database; one form at a time
+cp run.db kept.db
+ln -s kept.db link.db
+cp run.db other.db
+for form in --chrome --csv --nsys; do
+  expect 2 export kept.db $form -o ./kept.db
+  expect 2 export link.db $form -o kept.db
+done
+for form in --chrome --csv; do expect 73 export kept.db $form -o other.db; done
+cmp -s run.db kept.db && cmp -s run.db other.db || complain "an export replaced a run"
+expect 2 export run.db --chrome --csv -o t.json
+grep -q -- "--chrome and --csv: choose one" err || complain "two forms: $(cat err)"
+expect 0 export run.db --chrome --chrome -o t.json --json
+[ "$(jq -r .file out)" = t.json ] || complain "--json does not say what was written: $(cat out)"
 if command -v gnuplot >/dev/null; then
   expect 0 plot timeline run.db -o t.svg
   expect 0 plot timeline run.db -o -

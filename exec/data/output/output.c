@@ -141,7 +141,7 @@ static hp_status claim(const hp_output *o, hp_error *err) {
 hp_status hp_output_create(const hp_output_spec *s, hp_output **out, hp_error *err) {
     hp_output *o;
     HP_TRY(check_spec(s, err));
-    HP_TRY(hp_new_file_check(s->path, err));
+    HP_TRY(hp_new_file_check_plain(s->path, err));
     HP_TRY(open_part(s, O_RDWR | O_CREAT, &o, err));
     hp_status status = claim(o, err);
     const bool ours = status == HP_OK;
