@@ -2,6 +2,7 @@
  * predicted against measured tasks. */
 #include "cli/report/report_data.h"
 
+#include "machines/shipped.h"
 #include "traces/check/compare.h"
 #include "traces/trace_text.h"
 
@@ -79,11 +80,33 @@ static const char *plot_all(const report *r) {
     return line;
 }
 
+/* A machine that was described on the command line or in a file has no name that --machine knows. */
+static const char *machine_word(const report *r) {
+    const char *name = r->plan.machine.name;
+    const bool known = hp_machine_shipped(name) || hp_device_of_machine(name);
+    return known ? report_word(r, name) : "MACHINE";
+}
+
 /* A search on the same machine. */
 static const char *search_command(const report *r, const char *gpus, const char *out) {
-    return report_on_subject(r, "simulate",
-                             hp_arena_printf(r->arena, "--machine %s --gpus %s --out %s",
-                                             report_word(r, r->plan.machine.name), gpus, out));
+    return report_on_subject(
+        r, "simulate",
+        hp_arena_printf(r->arena, "--machine %s --gpus %s --out %s", machine_word(r), gpus, out));
+}
+
+/* Powers of two up to the plan's devices, at least to 2 where the machine has as many; images of a device as
+ * the plan's, where they are whole. */
+static const char *sweep_command(const report *r) {
+    static const char *const few[] = {"1", "1,2", "1,2,4"};
+    const int devices = r->figures.figures.gpus, all = hp_machine_devices(&r->plan.machine);
+    const int most = devices > 1 ? devices : all < 2 ? all : 2;
+    int end = 1, n = 0;
+    for (; 2 * end <= most; n++) end *= 2;
+    const char *gpus = n < 3 ? few[n] : hp_arena_printf(r->arena, "1,2,4,...,%d", end);
+    if (r->plan.batch % devices == 0)
+        gpus =
+            hp_arena_printf(r->arena, "%s --batch-per-gpu %lld", gpus, (long long)(r->plan.batch / devices));
+    return search_command(r, gpus, "sweep.db");
 }
 
 json_t *report_scaling(const report *r) {
@@ -95,8 +118,7 @@ json_t *report_scaling(const report *r) {
     }
     if (json_array_size(curves)) return json_pack("{s:o, s:s}", "curves", curves, "command", plot_all(r));
     json_decref(curves);
-    return report_absent("The files hold one number of devices; a sweep makes this chart.",
-                         search_command(r, "1,2,4,...", "sweep.db"));
+    return report_absent("The files hold one number of devices; a sweep makes this chart.", sweep_command(r));
 }
 
 /* --- pareto --- */
@@ -124,7 +146,8 @@ json_t *report_pareto(const report *r) {
     json_decref(front);
     return report_absent(
         "The file holds one strategy on so many devices; a search without --strategy compares several.",
-        search_command(r, hp_arena_printf(r->arena, "%d", devices), "plan.db"));
+        search_command(r, hp_arena_printf(r->arena, "%d --batch %lld", devices, (long long)r->plan.batch),
+                       "plan.db"));
 }
 
 /* --- errors --- */

@@ -41,7 +41,12 @@ const char *report_on_subject(const report *r, const char *verb, const char *opt
         p->model ? "--onnx MODEL.onnx" : hp_arena_printf(r->arena, "--net %s", report_word(r, p->net));
     const char *image =
         p->image_w == 1 ? "" : hp_arena_printf(r->arena, " --image %dx%d", p->image_h, p->image_w);
-    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "hplan %s %s%s %s", verb, net, image, options));
+    const char *mode = r->plan.program->mode == (int32_t)HP_MODE_INFER ? " --mode infer" : "";
+    const int32_t prec = p->strategy.prec;
+    const char *precision =
+        prec == HP_PREC_FP32 ? "" : hp_arena_printf(r->arena, " --prec %s", hp_prec_names[prec]);
+    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "hplan %s %s%s%s%s %s", verb, net, image, mode,
+                                                   precision, options));
 }
 
 json_t *report_absent(const char *why, const char *command) {

@@ -33,7 +33,7 @@ grep -q 'wrote r.html' err || complain "report does not say what it wrote"
 expect 0 report run.db -o -
 cmp -s out r.html || complain "-o - is another page than -o FILE"
 expect 0 report run.db -o r.html --json
-[ "$(jq -r .kind out)" = report ] || complain "report --json: $(cat out)"
+[ "$(jq -r '.kind + .file' out)" = reportr.html ] || complain "report --json: $(cat out)"
 
 # --- what it holds ---
 expect 0 compare run.db --json
@@ -87,6 +87,21 @@ assert plain["rejected"]["code"] == "E-BATCH", plain # 512 images on 1024 device
 curve, = page["scaling"]["curves"]
 assert [p["devices"] for p in curve["points"]] == [1, 2, 4], curve
 EOP
+# what the page tells the reader to type is accepted, and asks about the same machine, size and batch
+for plan in "--net cnn --image 28 --machine local --gpus 1 --batch 8 --strategy dp=1" \
+  "--net gpt:2,64,2,64,500 --machine thesis-a100 --gpus 8 --batch 16 --strategy dp=8" \
+  "--net resnet18 --image 96 --mode infer --prec int8 --machine nodes=2;node=3xa100-40 --gpus 6 --batch 12 --strategy dp=6"; do
+  IFS=' ' read -r -a words <<<"$plan"
+  expect 0 simulate "${words[@]}" --out plan.db
+  expect 0 report plan.db -o plan.html
+  data plan.html >data.json
+  for section in scaling pareto; do
+    line=$(jq -r ".$section.command" data.json)
+    line=${line#hplan }
+    IFS=' ' read -r -a again <<<"${line/MACHINE/nodes=2;node=3xa100-40}"
+    expect 0 "${again[@]}"
+  done
+done
 [ "$(stat -c %s many.html)" -lt 3000000 ] || complain "the page of 1024 ranks has $(stat -c %s many.html) bytes"
 if all "the page of 128 ranks"; then
   expect 0 simulate --net resnet101 --image 1024 --gpus 128 --machine thesis-a100 --out big.db
