@@ -56,7 +56,7 @@ def parse(text):
 
 def call(command, *words, **options):
     """hplan COMMAND WORDS... --OPTION VALUE... --json. Raises Error where it fails."""
-    line = [program(), command.rstrip("_"), *arguments({**options, "json": True}), *map(str, words)]
+    line = [program(), command.rstrip("_"), *map(str, words), *arguments({**options, "json": True})]
     done = subprocess.run(line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     result = parse(done.stdout)
     if done.returncode not in (0, 1) or result is None:

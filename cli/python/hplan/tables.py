@@ -8,7 +8,7 @@ try:
 except ImportError:
     pandas = None
 
-APPLICATION = 0x68706C6E  # "hpln", as docs/formats.md says
+APPLICATION = b"hpln"  # bytes 68 to 71, as docs/formats.md says
 
 
 def frame(rows):
@@ -20,11 +20,12 @@ class Database:
     """db["steps"]: a table or a view. db.sql("SELECT ...", parameters): any query. Read-only; close() or `with`."""
 
     def __init__(self, path):
+        with open(path, "rb") as file:  # OSError where there is none
+            head = file.read(72)
+        if head[68:] != APPLICATION:
+            raise ValueError(f"{path} is not a database of hplan")
         quoted = urllib.parse.quote(str(pathlib.Path(path).resolve()))
         self.sqlite = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True)
-        if self.sqlite.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            self.sqlite.close()
-            raise ValueError(f"{path} is not a database of hplan")
         self.sqlite.executescript((pathlib.Path(__file__).parent / "views.sql").read_text(encoding="utf-8"))
 
     def names(self):
@@ -60,5 +61,5 @@ class Database:
 
 
 def read(path):
-    """Opens plan.db, run.db or bench.db for reading."""
+    """Opens plan.db, run.db or bench.db for reading. OSError: no such file; ValueError: another file."""
     return Database(path)

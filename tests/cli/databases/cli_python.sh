@@ -47,11 +47,16 @@ for code, options in (2, {"net": "no such; $(net)"}), (3, {"net": "cnn", "image"
     else:
         raise AssertionError(options)
 open("text.db", "w").write("no database")
-for name, error in ("none.db", Exception), ("text.db", Exception):
+open("empty.db", "w").close()
+for name, error in ("none.db", FileNotFoundError), (".", OSError), ("text.db", ValueError), ("empty.db", ValueError):
     try:
         hplan.read(name)
     except error:
         continue
     raise AssertionError(name)
+# several files a side: the words come first, then each of a list
+verdict = hplan.check("run.db", "run.db", baseline=["run.db", "run.db", "run.db"])
+assert (verdict["run_samples"], verdict["baseline_samples"]) == (2, 3), verdict
+assert hplan.report("run.db", output="r.html")["file"] == "r.html"
 PYTHON
 conclude "Python"
