@@ -111,8 +111,9 @@ static hp_status batch_step(const simulate_options *o, int64_t *step, hp_error *
     if (!o->strategy || o->n_more)
         return hp_fail(
             err, HP_EUSAGE,
-            "--batch max: any batch fits in micro-batches enough; fix: one --strategy, for example "
-            "--strategy dp=4,micro=1");
+            "--batch max: with enough micro-batches any batch fits; fix: one --strategy, for example "
+            "--strategy dp=%.20s,micro=1",
+            o->machine.gpus ? o->machine.gpus : "1");
     HP_TRY(hp_strategy_parse(o->strategy, &s, err));
     *step = hp_strategy_divisor(&s);
     return HP_OK;

@@ -19,7 +19,7 @@ const char *gate_value(const hp_check_row *r, const hp_check_value *v, char out[
     if (isnan(v->half))
         snprintf(out, GATE_CELL, "%s", number(r, v->median, text));
     else if (isinf(v->half))
-        snprintf(out, GATE_CELL, "%s ±  ∞ ", number(r, v->median, text));
+        snprintf(out, GATE_CELL, "%s ±   ∞", number(r, v->median, text));
     else
         snprintf(out, GATE_CELL, "%s ±%3.0f%%", number(r, v->median, text), 100 * v->half);
     return out;

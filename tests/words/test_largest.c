@@ -101,7 +101,7 @@ static void the_answer_is_said(void **state) {
 
 static void wrong_questions_name_the_right_ones(void **state) {
     static const words_row rows[] = {
-        {2, "simulate --net cnn --batch max --gpus 2", NULL, "fix: one --strategy"},
+        {2, "simulate --net cnn --batch max --gpus 2", NULL, "fix: one --strategy.* dp=2,micro=1"},
         {2, "simulate --net cnn --batch max --image max --strategy dp=2", NULL, "one of them"},
         {2, "simulate --net cnn --image max --gpus 1,2", NULL, "one number of --gpus"},
         {2, "simulate --net cnn --image max,64 --gpus 2", NULL, "'max' is not a size"},
