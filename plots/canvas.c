@@ -42,7 +42,10 @@ static const char preamble[] = "set encoding utf8\n"
                                "set tics nomirror out textcolor rgb '#222222'\n"
                                "set grid lc rgb '#dddddd' lw 1 dt 1\n"
                                "set key noenhanced\n"
-                               "picture_title = ''\n";
+                               "picture_title = ''\n"
+                               /* 1, 2 or 5 times a power of ten: the next above r */
+                               "power(r) = 10.0 ** floor(log10(r))\n"
+                               "nice(r) = power(r) * (r > 5 * power(r) ? 10 : r > 2 * power(r) ? 5 : 2)\n";
 
 static const char read_title[] =
     "set table $ignored\n"

@@ -41,9 +41,7 @@ static const char script[] =
     "  do for [k in '2 5'] { set xtics add (gprintf('%.0s %cB', k * 10.0 ** d) k * 10.0 ** d) }\n"
     "}\n"
     "} else {\n"
-    "raw = (high_x - low_x) / 4\n" /* whole numbers of a unit, about five */
-    "p = 10.0 ** floor(log10(raw))\n"
-    "step = raw > 5 * p ? 10 * p : raw > 2 * p ? 5 * p : 2 * p\n"
+    "step = nice((high_x - low_x) / 4)\n" /* whole numbers of a unit, about five */
     "unit = int(floor(log10(high_x) / 3 + 1e-9))\n"
     "do for [k = int(ceil(low_x / step)) : int(floor(high_x / step))] {\n"
     "  set xtics add (sprintf('%g %s', k * step / 1000.0 ** unit, word('B kB MB GB TB PB', unit + 1)) k * "

@@ -28,6 +28,12 @@ typedef struct hp_plot_point {
     double gpus, images_per_s;
 } hp_plot_point;
 
+/* A share of a rank's memory when it is fullest. */
+typedef struct hp_plot_part {
+    int rank, name; /* name: index */
+    double bytes;
+} hp_plot_part;
+
 typedef struct hp_plot_source {
     const char *net;       /* "" if unknown */
     int32_t height, width; /* size of a sample: pixels, or tokens and 1; 0: unknown */
@@ -44,6 +50,10 @@ typedef struct hp_plot_source {
     int64_t n_planned, n_peak, n_memory[2];
     hp_trace_value *planned, *peak; /* the executed run's, otherwise the simulated one's */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
+    int n_part, n_part_name;
+    hp_plot_part *part; /* of each rank in the order of names; hp_plot_load leaves these to its caller */
+    const char *const *part_name;
+    double capacity_bytes; /* of a rank; 0: unknown */
     int n_bench;
     hp_bench_series *bench; /* series of `hplan bench` */
     int n_point;            /* nonzero only for a text of points (plot_points.c), which has nothing else */

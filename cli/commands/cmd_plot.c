@@ -2,6 +2,7 @@
 #include "cli/history/history_line.h"
 #include "cli/show/comm_panels.h"
 #include "cli/show/frame.h"
+#include "cli/show/memory_bars.h"
 #include "base/host.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -125,6 +126,7 @@ static hp_status draw_files(const frame *f, const hp_plot_kind *kind, int n_path
     if (!kind->draw) return draw_costs(f, canvas, err);
     hp_plot_source *s = HP_NEW(f->arena, hp_plot_source, n_path);
     for (int i = 0; i < n_path; i++) HP_TRY(kind->load(f->arena, f->word[i + 1], &s[i], err));
+    if (kind->draw == hp_plot_memory) memory_bars_read(f->arena, f->word[1], s);
     return kind->draw(f->arena, s, n_path, canvas, err);
 }
 
@@ -175,7 +177,7 @@ int cmd_plot(int argc, char **argv) {
         .usage = "KIND DB...\nerror",
         .doc = "Draws with gnuplot. KIND: timeline (one step of every rank), scaling (images/s by devices, "
                "from one or several plans, a line per strategy that was swept, runs beside them as points), "
-               "memory (planned and observed, by rank), error (predicted against "
+               "memory (planned by what it is for, and observed, by rank), error (predicted against "
                "measured, task by task; without a file run by run of the history), comm (time of collectives "
                "by size, of "
                "a cost table or of the one in a plan or run, and which back end and algorithm is the "

@@ -1,4 +1,5 @@
-/* test_curves.c - plots of a sweep, number by number: ideal lines, curves, measured points, device hours. */
+/* test_curves.c - plots of a sweep, number by number: ideal lines, curves, measured points, device hours,
+ * memory. */
 #include "plots/plots.h"
 
 #include <math.h>
@@ -202,6 +203,51 @@ static void a_strategy_has_a_line_over_sizes(void **state) {
     hp_arena_free(arena);
 }
 
+/* Parts are stacked in the order of names, and the curve goes on to the end of the step: 8 ms, although the
+ * last change of rank 1 is after 2 ms. */
+static void memory_is_stacked_and_lasts_the_step(void **state) {
+    (void)state;
+    static const char *const names[] = {"weights", "activations"};
+    hp_plot_part parts[] = {{0, 0, 3e9}, {0, 1, 5e9}, {1, 0, 1e9}, {1, 1, 2e9}};
+    hp_trace_value planned[] = {{.rank = 0, .value = 8e9}, {.rank = 1, .value = 3e9}},
+                   used[] = {{.rank = 0, .t_ns = 1000000, .value = 8e9},
+                             {.rank = 1, .t_ns = 3000000, .value = 3e9}};
+    hp_trace_iter step = {.t0_ns = 1000000, .t1_ns = 9000000};
+    const hp_plot_source s = {
+        .net = "net",
+        .path = "plan.db",
+        .has_sim = true,
+        .sim = {.strategy = "dp=2", .machine = "m", .device = "cpu", .n_iter = 1, .iter = &step},
+        .n_planned = 2,
+        .planned = planned,
+        .n_memory = {2},
+        .memory = {used},
+        .n_part = 4,
+        .part = parts,
+        .n_part_name = 2,
+        .part_name = names,
+        .capacity_bytes = 16e9};
+    hp_arena *arena = hp_arena_new();
+    hp_canvas c;
+    table t;
+    draw(arena, "memory", &s, 1, &c);
+    assert_true(read_table(&c, "part1", 1, &t));
+    assert_int_equal(t.n, 2);
+    close_to(t.cell[0][1], 3e9);
+    close_to(t.cell[0][2], 8e9);
+    close_to(t.cell[1][1], 1e9);
+    close_to(t.cell[1][2], 3e9);
+    assert_true(read_table(&c, "time", 0, &t));
+    assert_int_equal(t.n, 4);
+    close_to(t.cell[1][1], 2); /* from the start of the step */
+    for (int r = 0; r < 2; r++) {
+        close_to(t.cell[2 + r][1], 8);
+        close_to(t.cell[2 + r][2], used[r].value);
+    }
+    hp_canvas_close(&c);
+    hp_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_strategy_has_its_curve_and_ideal_line),
@@ -209,6 +255,7 @@ int main(void) {
         cmocka_unit_test(a_run_beside_a_plan_is_a_point),
         cmocka_unit_test(the_front_of_a_sweep_says_device_hours),
         cmocka_unit_test(a_strategy_has_a_line_over_sizes),
+        cmocka_unit_test(memory_is_stacked_and_lasts_the_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,37 @@
+/* memory_bars.c - what fills each rank's memory at its fullest moment, from the plan's buffers. */
+#include "cli/show/memory_bars.h"
+
+#include "cli/report/report_data.h"
+#include "sim/memory/sim_memory_fit.h"
+
+#include <math.h>
+
+enum { MOST_RANKS = 512 };
+
+/* A rank's memory; on a CPU machine its share of the node's. */
+static double capacity(const report *r) {
+    const hp_machine *m = &r->plan.machine;
+    const int clients = r->plan.program->clients, ranks = hp_program_ranks(r->plan.program),
+              most = m->devices_per_node * clients;
+    const hp_memory_limit l = hp_memory_limit_of(m, r->setup.memory_limit, clients, r->setup.eager);
+    if (!l.node_bytes) return (double)l.rank_bytes;
+    return fmin((double)l.rank_bytes, (double)l.node_bytes / (ranks < most ? ranks : most));
+}
+
+void memory_bars_read(hp_arena *arena, const char *path, hp_plot_source *s) {
+    report r;
+    hp_error ignored;
+    if (report_read(arena, &path, 1, &r, &ignored) != HP_OK) return;
+    const int ranks = hp_program_ranks(r.plan.program), roles = r.plan.program->n_role;
+    if (ranks > MOST_RANKS) return;
+    s->capacity_bytes = capacity(&r);
+    s->part_name = report_part_names;
+    s->n_part_name = REPORT_PARTS;
+    s->part = HP_NEW(arena, hp_plot_part, ranks * REPORT_PARTS);
+    for (int rank = 0; rank < ranks; rank++) {
+        int64_t parts[REPORT_PARTS], peaks[REPORT_PARTS];
+        report_split_memory(&r, rank % roles, parts, peaks);
+        for (int k = 0; k < REPORT_PARTS; k++)
+            s->part[s->n_part++] = (hp_plot_part){rank, k, (double)parts[k]};
+    }
+}
