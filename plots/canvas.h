@@ -27,7 +27,8 @@ typedef struct hp_canvas {
 /* The format of a file's name. Errors: HP_EUSAGE (it ends in none of .svg, .png and .pdf). */
 hp_status hp_canvas_format_of(const char *path, hp_canvas_format *format, hp_error *err);
 
-/* Size in pixels, for HP_CANVAS_PDF in points, for HP_CANVAS_DUMB in characters. Errors: HP_ECREATE (no temporary folder; set TMPDIR). */
+/* Size in pixels, for HP_CANVAS_PDF in points, for HP_CANVAS_DUMB in characters. Errors: HP_ECREATE (no
+ * temporary folder; set TMPDIR). */
 hp_status hp_canvas_open(hp_canvas_format format, int width, int height, hp_canvas *c, hp_error *err);
 void hp_canvas_close(hp_canvas *c); /* removes the folder; safe on a zeroed canvas */
 
@@ -42,8 +43,8 @@ void hp_canvas_number(hp_canvas *c, const char *name, double value);
 /* Sets the picture's title on as many lines as it needs, because gnuplot cuts off wider ones. */
 hp_status hp_canvas_title(hp_canvas *c, const char *text, hp_error *err);
 
-/* Appends `script` (compiled in) and runs gnuplot. Errors: HP_EUNAVAIL (no gnuplot, or it writes no such format),
- * HP_ESTALL, HP_EINTERNAL with gnuplot's message. */
+/* Appends `script` (compiled in) and runs gnuplot. Errors: HP_EUNAVAIL (no gnuplot, or it writes no such
+ * format), HP_ESTALL, HP_EINTERNAL with gnuplot's message. */
 hp_status hp_canvas_render(hp_canvas *c, const char *script, hp_error *err);
 /* Copies the picture to `path` (by rename) or a stream. Errors: HP_ECREATE, HP_EIO. */
 hp_status hp_canvas_save(const hp_canvas *c, const char *path, hp_error *err);

@@ -1,5 +1,5 @@
 /* plot_comm.c - measured times of collectives against their size, both logarithmic: a panel per operation,
- * number of ranks and link, a line per back end and algorithm. A strip below them says which is the fastest. */
+ * number of ranks and link, a line per back end and algorithm. A strip below says which is the fastest. */
 #include "plots/plots.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* plot_memory.c - planned bytes of every rank by what they are for, observed ones, and what a rank has; below,
+/* plot_memory.c - planned bytes of every rank by what they are for, observed ones and what a rank has; below,
  * memory over the step. Before any run: the candidates' peaks. */
 #include "plots/plots.h"
 #include "traces/trace_text.h"

@@ -164,7 +164,7 @@ typedef struct extent {
     double min_hours, max_hours; /* range on the front, if it has hours */
 } extent;
 
-/* The axes: memory is logarithmic if it differs by more than a few times. Above the points is room for names. */
+/* The axes: memory is logarithmic if it differs by more than a few times. Names are above the points. */
 typedef struct axes {
     bool is_log;
     double low_x, high_x, top, row; /* row: of a name */

@@ -7,31 +7,63 @@
 #include <string.h>
 
 static const char script[] =
-    "set title picture_title noenhanced\n"
     "set logscale x 2\n"
     "set logscale y\n"
     "set xrange [min_gpus / 1.25 : max_gpus * 1.25]\n"
     "set yrange [min_rate / 1.5 : max_rate * 1.5]\n"
     "do for [d = -3:9] { set ytics add (sprintf('%g', 2 * 10.0 ** d) 2 * 10.0 ** d, sprintf('%g', 5 * 10.0 "
     "** d) 5 * 10.0 ** d) }\n"
-    "set xlabel 'devices'\n"
     "set ylabel 'images/s'\n"
-    "set key top left reverse Left samplen 2\n"
     "color(i) = word('#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #999999 #000000', i % 8 + 1)\n"
+    "mark(i) = int(word('7 5 9 11 13', i % 5 + 1))\n"
+    "beside(x, i) = x * 1.025 ** (i - (n_series - 1) / 2.0)\n" /* bars of several curves are all seen */
     "file(i) = sprintf('series%d', i)\n"
-    "plot for [i = 0:n_series-1] file(i) using 1:5 with lines lc rgb color(i) lw 1 dt 3 notitle, \\\n"
-    "  for [i = 0:n_series-1] file(i) using 1:2:3:4:xtic(1) with yerrorbars lc rgb color(i) lw 1.5 pt 7 ps "
-    "0.7 notitle, \\\n"
-    "  for [i = 0:n_series-1] file(i) using 1:2 with lines lc rgb color(i) lw 2 title columnheader(6), \\\n"
+    "set title picture_title noenhanced\n"
+    "if (is_dumb) {\n"
+    "  set key top left reverse Left samplen 2\n"
+    "} else {\n"
+    "  set key tmargin left vertical maxrows 6 reverse Left samplen 2\n"
+    "  set lmargin 11\n"
+    "  set multiplot\n"
+    "  set size 1, 0.7\n"
+    "  set origin 0, 0.3\n"
+    "}\n"
+    "if (is_dumb) { set xlabel 'devices' }\n"
+    "plot for [i = 0:n_series-1] file(i) using 1:5 with lines lc rgb '#d8d8d8' lw 6 notitle, \\\n"
+    "  for [i = 0:n_series-1] file(i) using (beside($1, i)):2:3:4 with yerrorbars lc rgb color(i) lw 1.2 pt "
+    "0 "
+    "notitle, \\\n"
+    "  for [i = 0:n_series-1] file(i) using 1:2:xtic(1) with linespoints lc rgb "
+    "color(i) lw 2 "
+    "pt mark(i) ps 0.8 title columnheader(6), \\\n"
     "  for [i = 0:n_series-1] file(i) using 1:6 with points lc rgb color(i) pt 2 ps 1.5 lw 2 notitle, \\\n"
     "  n_run ? 'measured' : file(0) using 1:(n_run ? $2 : NaN) with points lc rgb '#000000' pt 2 ps 1.5 lw 2 "
-    "notitle, "
-    "\\\n"
+    "notitle, \\\n"
     "  for [i = 0:n_others-1] sprintf('others%d', i) using 1:2 with points lc rgb '#000000' pt 4 + 2 * i ps "
-    "1.5 lw "
-    "2 title columnheader(3), \\\n"
-    "  keyentry with lines lc rgb '#666666' dt 3 title 'ideal', \\\n"
-    "  keyentry with points pt 2 ps 1.5 lw 2 lc rgb '#666666' title (any_measured ? 'measured' : '')\n";
+    "1.5 lw 2 title columnheader(3), \\\n"
+    "  keyentry with lines lc rgb '#d8d8d8' lw 6 title 'ideal, of the first point', \\\n"
+    "  keyentry with yerrorbars lc rgb '#444444' lw 1.2 pt 0 title 'low to high', \\\n"
+    "  keyentry with points pt 2 ps 1.5 lw 2 lc rgb '#666666' title (any_measured ? 'measured' : '')\n"
+    "if (!is_dumb) {\n"
+    "  unset logscale y\n"
+    "  unset key\n"
+    "  unset title\n"
+    "  set size 1, 0.32\n"
+    "  set origin 0, 0\n"
+    "  low = min_share > 0.85 ? 0.8 : min_share > 0.55 ? 0.5 : 0\n"
+    "  high = max_share > 1 ? max_share : 1\n"
+    "  set yrange [low : high + 0.1 * (high - low)]\n"
+    "  set ytics autofreq nice((high - low) / (height < 500 ? 2 : 4))\n"
+    "  set format y '%.2f'\n"
+    "  set xlabel 'devices'\n"
+    "  set ylabel 'of ideal'\n"
+    "  plot 1 with lines lc rgb '#d8d8d8' lw 6, \\\n"
+    "    for [i = 0:n_series-1] file(i) using 1:($2 / $5):xtic(1) with linespoints lc rgb color(i) lw 2 pt "
+    "mark(i) ps "
+    "0.8, \\\n"
+    "    for [i = 0:n_series-1] file(i) using 1:($6 / $5) with points lc rgb color(i) pt 2 ps 1.5 lw 2\n"
+    "  unset multiplot\n"
+    "}\n";
 
 typedef struct best {
     const hp_plot_candidate *c;
@@ -96,6 +128,11 @@ static double ideal_rate(const best *first, const best *b) {
     return first->c->images_per_s * b->c->gpus / first->c->gpus;
 }
 
+/* images/s, if the step is `step_s` long; if that is not known, as predicted. */
+static double rate_at(const hp_plot_candidate *c, double step_s) {
+    return step_s > 0 ? c->images_per_s * c->step_s / step_s : c->images_per_s;
+}
+
 static hp_status write_series(hp_canvas *c, int index, const char *name, const best *b, int n,
                               hp_error *err) {
     char file[32];
@@ -109,8 +146,8 @@ static hp_status write_series(hp_canvas *c, int index, const char *name, const b
         const hp_plot_candidate *k = b[i].c;
         fprintf(f, "%d", k->gpus);
         write_number(f, k->images_per_s);
-        write_number(f, k->step_high_s > 0 ? k->images_per_s * k->step_s / k->step_high_s : k->images_per_s);
-        write_number(f, k->step_low_s > 0 ? k->images_per_s * k->step_s / k->step_low_s : k->images_per_s);
+        write_number(f, rate_at(k, k->step_high_s));
+        write_number(f, rate_at(k, k->step_low_s));
         write_number(f, ideal_rate(&b[0], &b[i]));
         write_number(f, b[i].measured);
         fputc('\n', f);
@@ -120,15 +157,19 @@ static hp_status write_series(hp_canvas *c, int index, const char *name, const b
 
 /* Range of the axes. */
 typedef struct extent {
-    double min_gpus, max_gpus, min_rate, max_rate;
+    double min_gpus, max_gpus, min_rate, max_rate, min_share, max_share; /* share: of the ideal */
     bool any_measured;
 } extent;
 
 static void extend(extent *e, const best *first, const best *b) {
-    e->min_gpus = fmin(e->min_gpus, b->c->gpus);
-    e->max_gpus = fmax(e->max_gpus, b->c->gpus);
-    e->min_rate = fmin(e->min_rate, fmin(b->c->images_per_s, b->measured)); /* fmin and fmax ignore NaN */
-    e->max_rate = fmax(e->max_rate, fmax(ideal_rate(first, b), b->measured));
+    const hp_plot_candidate *c = b->c;
+    e->min_gpus = fmin(e->min_gpus, c->gpus);
+    e->max_gpus = fmax(e->max_gpus, c->gpus);
+    /* fmin and fmax ignore NaN */
+    e->min_rate = fmin(e->min_rate, fmin(rate_at(c, c->step_high_s), b->measured));
+    e->max_rate = fmax(e->max_rate, fmax(rate_at(c, c->step_low_s), fmax(ideal_rate(first, b), b->measured)));
+    e->min_share = fmin(e->min_share, fmin(c->images_per_s, b->measured) / ideal_rate(first, b));
+    e->max_share = fmax(e->max_share, fmax(c->images_per_s, b->measured) / ideal_rate(first, b));
     e->any_measured = e->any_measured || !isnan(b->measured);
 }
 
@@ -189,10 +230,13 @@ static hp_status add_runs(drawing *d, const hp_plot_source *s, int n, hp_error *
 static hp_status add_others(drawing *d, const hp_plot_source *s, hp_error *err) {
     char file[32];
     FILE *f = NULL;
+    const int room = d->c->columns > 32 ? d->c->columns - 20 : 20; /* of the key, in letters */
     snprintf(file, sizeof file, "others%d", d->n_others++);
     HP_TRY(hp_canvas_data(d->c, file, &f, err));
     fputs("gpus\timages\t", f);
-    hp_canvas_text(f, hp_arena_printf(d->arena, "measured: %.100s", s->points_from));
+    hp_canvas_text(f,
+                   hp_text_clean(d->arena, hp_arena_printf(d->arena, "measured: %.*s%s", room, s->points_from,
+                                                           (int)strlen(s->points_from) > room ? "..." : "")));
     fputc('\n', f);
     for (int i = 0; i < s->n_point; i++) {
         const hp_plot_point *p = &s->point[i];
@@ -219,12 +263,15 @@ static hp_status render(const drawing *d, hp_error *err) {
     hp_canvas_number(d->c, "max_gpus", e->max_gpus);
     hp_canvas_number(d->c, "min_rate", e->min_rate);
     hp_canvas_number(d->c, "max_rate", e->max_rate);
+    hp_canvas_number(d->c, "min_share", e->min_share);
+    hp_canvas_number(d->c, "max_share", e->max_share);
     hp_canvas_number(d->c, "any_measured", e->any_measured);
     return hp_canvas_render(d->c, script, err);
 }
 
 hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
-    drawing d = {.arena = arena, .c = c, .e = {INFINITY, 0, INFINITY, 0, false}};
+    drawing d = {
+        .arena = arena, .c = c, .e = {.min_gpus = INFINITY, .min_rate = INFINITY, .min_share = INFINITY}};
     int n_plan = 0;
     for (int i = 0; i < n; i++) n_plan += !gives_points(s, n, i);
     d.alone = n_plan == 1;
