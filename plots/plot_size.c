@@ -1,6 +1,7 @@
 /* plot_size.c - time of a step and memory against the size of a sample, one line per strategy: plans of one
  * network for several lengths of text or image sizes. Where lines cross, the best strategy changes. */
 #include "plots/plots.h"
+#include "traces/trace_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,19 +11,31 @@ static const char script[] =
     "set logscale x 2\n"
     "set logscale y\n"
     "set xrange [min_size / 1.25 : max_size * 1.25]\n"
-    "set xlabel (is_text ? 'tokens' : 'pixels of a side')\n"
-    "set key top left reverse Left samplen 2\n"
+    "do for [d = -3:12] { set ytics add (sprintf('%g', 2 * 10.0 ** d) 2 * 10.0 ** d, sprintf('%g', 5 * 10.0 "
+    "** d) 5 * 10.0 ** d) }\n"
+    "if (!is_dumb) { set lmargin 11; set rmargin (width < 800 ? 38 : 36) }\n"
+    "set key at screen 1, graph 1 top vertical maxcols 1 reverse Left samplen 2\n"
+    "if (is_dumb) { set key top left reverse Left }\n"
+    "if (!is_dumb) { set key font ',10' spacing 0.8 }\n"
+    "if (height < 700 || width < 800) { set key font ',8' spacing 0.8 }\n"
     "color(i) = word('#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #999999 #000000', i % 8 + 1)\n"
+    "mark(i) = int(word('7 5 9 11 13 6 4 8 10 12', i % 10 + 1))\n"
     "file(i) = sprintf('series%d', i)\n"
     "set ylabel 'ms a step'\n"
-    "plot for [i = 0:n_series-1] file(i) using 1:2:3:4:xtic(1) with yerrorlines lc rgb color(i) lw 2 pt 7 ps "
-    "0.7 title "
-    "columnheader(5)\n"
+    "plot for [i = 0:n_series-1] file(i) using 1:2:3:4:xtic(1) with yerrorlines lc rgb color(i) lw 1.5 pt "
+    "mark(i) ps "
+    "0.9 title columnheader(6)\n"
     "unset key\n"
-    "set ylabel 'memory of the fullest rank'\n"
+    "set xlabel (is_text ? 'tokens' : 'pixels of a side')\n"
+    "set ylabel (is_dumb || height >= 700 ? 'memory of the fullest rank' : 'memory')\n"
     "set format y '%.0s %cB'\n"
-    "plot for [i = 0:n_series-1] file(i) using 1:5:xtic(1) with linespoints lc rgb color(i) lw 2 pt 7 ps "
-    "0.7\n"
+    "set ytics autofreq\n"
+    "do for [d = 4:13] {\n"
+    "  do for [k in '2 5'] { set ytics add (gprintf('%.0s %cB', k * 10.0 ** d) k * 10.0 ** d) }\n"
+    "}\n"
+    "plot for [i = 0:n_series-1] file(i) using 1:5:xtic(1) with linespoints lc rgb color(i) lw 1.5 pt "
+    "mark(i) ps "
+    "0.9\n"
     "unset multiplot\n";
 
 typedef struct point {
@@ -59,7 +72,7 @@ static hp_status write_series(hp_canvas *c, int index, const char *name, const p
     FILE *f = NULL;
     snprintf(file, sizeof file, "series%d", index);
     HP_TRY(hp_canvas_data(c, file, &f, err));
-    fputs("size\tms\tlow\thigh\t", f);
+    fputs("size\tms\tlow\thigh\tbytes\t", f);
     hp_canvas_text(f, name);
     fputc('\n', f);
     for (int i = 0; i < n; i++) {
@@ -85,7 +98,7 @@ static int strategies_of(const hp_plot_source *s, int n, const char **out, int m
 }
 
 hp_status hp_plot_size(hp_arena *arena, const hp_plot_source *s, int n, hp_canvas *c, hp_error *err) {
-    enum { MOST = 16 };
+    enum { MOST = 16, LETTERS = 38 }; /* of a name in the key, beside the panels */
     const char *strategy[MOST];
     const int n_series = strategies_of(s, n, strategy, MOST);
     double least = INFINITY, most = 0;
@@ -109,7 +122,9 @@ hp_status hp_plot_size(hp_arena *arena, const hp_plot_source *s, int n, hp_canva
     point *p = HP_NEW(arena, point, room);
     for (int i = 0; i < n_series; i++) {
         const int m = points_of(s, n, strategy[i], p);
-        HP_TRY(write_series(c, i, strategy[i], p, m, err));
+        const char *name = hp_arena_printf(arena, "%.*s%s", LETTERS, strategy[i],
+                                           strlen(strategy[i]) > LETTERS ? "..." : "");
+        HP_TRY(write_series(c, i, hp_text_clean(arena, name), p, m, err));
     }
     hp_plot_source any = *s; /* sizes are the axis */
     any.height = any.width = 0;
