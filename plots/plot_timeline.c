@@ -11,7 +11,7 @@
 enum { MAX_ROWS = 64, PIXELS = 2000, WAITING = HP_PHASES };
 
 static const char script[] =
-    "set xrange [0:x_max]\n"
+    "set xrange [0 : 1.01 * x_max]\n"
     "set ylabel 'rank'\n"
     "set style fill solid 1.0 noborder\n"
     "if (!is_dumb) { set grid x noy }\n"
@@ -23,7 +23,7 @@ static const char script[] =
     "name(i) = is_used(i) ? word(phase_name, i + 1) : ''\n"
     "unit_name = word('ns us ms s', unit + 1)\n"
     "unset key\n"
-    "if (is_dumb) { set rmargin 2; set lmargin 5 }\n"
+    "if (is_dumb) { set rmargin 2; set lmargin 5 } else { set rmargin 16 }\n"
     "set multiplot layout n_panel, 1 title picture_title noenhanced\n"
     "do for [panel = 1:2] {\n"
     "  if ((panel == 1 && !has_sim) || (panel == 2 && !has_exec)) { continue }\n"
@@ -44,10 +44,16 @@ static const char script[] =
     "unit_name, "
     "iter_exec) noenhanced offset 0, -0.6\n"
     "  }\n"
+    "  if (!is_dumb) {\n"
+    "    unset key\n"
+    "    if (panel == 1 || !has_sim) {\n"
+    "      set key at screen 1, graph 1 top vertical maxcols 1 reverse Left samplen 1.2\n"
+    "      if (height < 500) { set key font ',9' spacing 0.75 }\n"
+    "    }\n"
+    "  }\n"
     "  if (panel == 2 || !has_exec) {\n"
     "    set xlabel sprintf('time from the start of the step, %s', unit_name)\n"
-    "    set key outside bottom center horizontal reverse Left samplen 1.5 width 2\n"
-    "    if (!is_dumb) { set bmargin 6 }\n"
+    "    if (is_dumb) { set key outside bottom center horizontal reverse Left samplen 1.5 width 2 }\n"
     "  }\n"
     "  order = '7 0 1 2 3 4 5 6'\n" /* waits are drawn below transfers */
     "  if (is_dumb) {\n"
@@ -57,7 +63,8 @@ static const char script[] =
     "  } else {\n"
     "    plot for [i in order] file using ($5 == int(i) ? ($1 + $2) / 2 : NaN):(($3 + $4) / 2):1:2:3:4 with "
     "boxxyerror lc rgb word(phase_color, int(i) + 1) notitle, \\\n"
-    "      for [i = 0:7] keyentry with boxes lc rgb word(phase_color, i + 1) title name(i)\n"
+    "      for [i = 0:7] keyentry with boxes lc rgb word(phase_color, i + 1) title name(i), \\\n"
+    "      keyentry with points pt 0 lc rgb '#ffffff' title 'white: idle'\n"
     "  }\n"
     "}\n"
     "unset multiplot\n";

@@ -64,7 +64,7 @@ const hp_plot_kind hp_plot_kinds[] = {
 
 /* Colours of Okabe and Ito 2008, distinguishable for the colour-blind, in the order of hp_phase. */
 const char hp_plot_phases[] = "phase_name = 'load pack forward backward optimizer transfer reduce'\n"
-                              "phase_color = '#999999 #F0E442 #56B4E9 #E69F00 #009E73 #CC79A7 #D55E00'\n";
+                              "phase_color = '#999999 #F0E442 #0072B2 #E69F00 #009E73 #CC79A7 #D55E00'\n";
 _Static_assert(HP_PHASES == 7, "hp_plot_phases has a name and a colour for each phase");
 
 const hp_plot_kind *hp_plot_find(const char *name) {

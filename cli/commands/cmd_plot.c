@@ -1,8 +1,8 @@
 /* cmd_plot.c - pictures from plan and run databases, to a file or into the terminal. */
 #include "cli/history/history_line.h"
+#include "cli/report/memory_bars.h"
 #include "cli/show/comm_panels.h"
 #include "cli/show/frame.h"
-#include "cli/show/memory_bars.h"
 #include "base/host.h"
 #include "base/nearest.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* memory_bars.c - what fills each rank's memory at its fullest moment, from the plan's buffers. */
-#include "cli/show/memory_bars.h"
+#include "cli/report/memory_bars.h"
 
 #include "cli/report/report_data.h"
 #include "sim/memory/sim_memory_fit.h"
