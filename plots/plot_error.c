@@ -13,20 +13,24 @@ static const char script[] =
     "set xlabel 'measured time of the task (median over steps)'\n"
     "set ylabel 'predicted time of the task'\n"
     "set format xy '%.0s %cs'\n"
+    "if (!is_dumb && height < 500 && high > 1e4 * low) { set xtics low, 100 }\n" /* room for their numbers */
     "set key inside top left reverse Left samplen 1.5\n"
     "name(i) = int(used / 2 ** i) % 2 == 1 ? word(phase_name, i + 1) : ''\n"
     "letter(i) = word('L P F B O t r', i + 1)\n"
+    "mark(i) = int(word('4 6 7 5 9 13 11', i + 1))\n"
+    "if (!is_dumb) { set key tmargin left horizontal maxcols (width < 800 ? 4 : 6) }\n"
     "if (is_dumb) {\n"
     "  set size noratio\n"
     "  plot x with lines title 'exact', for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt "
     "letter(i) title name(i)\n"
     "} else {\n"
     "  set style fill solid 1.0 noborder\n"
-    "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#eeeeee' title 'within 10%', \\\n"
+    "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#cccccc' title 'within 10%', \\\n"
     "    x with lines lc rgb '#444444' lw 1.5 title 'exact', \\\n"
-    "    for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt 7 ps 0.6 lc rgb word(phase_color, "
+    "    for [i = 0:6] 'tasks' using ($3 == i ? $1 : NaN):2 with points pt mark(i) ps 0.6 lc rgb "
+    "word(phase_color, "
     "i + 1) notitle, \\\n"
-    "    for [i = 0:6] keyentry with points pt 7 ps 0.9 lc rgb word(phase_color, i + 1) title name(i)\n"
+    "    for [i = 0:6] keyentry with points pt mark(i) ps 0.9 lc rgb word(phase_color, i + 1) title name(i)\n"
     "}\n";
 
 /* Seconds per task of the program: the medians' mean over its ranks; 0: not recorded. */

@@ -14,6 +14,7 @@ static const char script[] =
     "set xlabel 'measured step (median)'\n"
     "set ylabel 'predicted step'\n"
     "set format xy '%.0s %cs'\n"
+    "if (!is_dumb && height < 500 && high > 1e4 * low) { set xtics low, 100 }\n" /* room for their numbers */
     "set key inside top left reverse Left samplen 1.5\n"
     "if (is_dumb) {\n"
     "  set size noratio\n"
@@ -21,7 +22,7 @@ static const char script[] =
     "    'runs' using 5:2 with points pt '*' title 'at equal machine speed'\n"
     "} else {\n"
     "  set style fill solid 1.0 noborder\n"
-    "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#eeeeee' title 'within 10%', \\\n"
+    "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#cccccc' title 'within 10%', \\\n"
     "    x with lines lc rgb '#444444' lw 1.5 title 'exact', \\\n"
     "    'runs' using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lc rgb '#56B4E9' title 'as measured', \\\n"
     "    'runs' using 5:2 with points pt 6 ps 0.9 lc rgb '#D55E00' title 'at equal machine speed'\n"
