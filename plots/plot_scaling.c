@@ -23,7 +23,7 @@ static const char script[] =
     "  set key top left reverse Left samplen 2\n"
     "} else {\n"
     "  set key tmargin left vertical maxrows 6 reverse Left samplen 2\n"
-    "  set lmargin 11\n"
+    "  set lmargin 12\n"
     "  set multiplot\n"
     "  set size 1, 0.7\n"
     "  set origin 0, 0.3\n"
