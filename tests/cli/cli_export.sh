@@ -48,6 +48,13 @@ if command -v gnuplot >/dev/null; then
   expect 0 plot timeline run.db -o -
   cmp -s out t.svg || complain "stdout is not the plot"
   expect 2 plot timeline run.db -o - --json
+  # what fills a rank's memory is said of a plan and of its run; a chart without a plan has none of it
+  for db in p.db run.db; do
+    expect 0 plot memory $db -o m.svg
+    for text in weights gradients activations "a rank has"; do
+      grep -q ">$text" m.svg || complain "memory of $db: no '$text'"
+    done
+  done
   expect 0 plot timeline run.db -o t.svg --size 600x400
   head -5 t.svg | grep -q 'width="600" height="400"' || complain "--size 600x400: $(head -5 t.svg)"
   expect 0 plot timeline run.db -o t.png --size 601x402
