@@ -24,8 +24,9 @@ void hp_spot_labels(const hp_spot *point, int n_point, int n_label, double width
     for (int k = 0; k < n_label; k++) {
         double best = -1;
         for (int t = 0; t < TURNS * RINGS && best < 1; t++) {
-            const double angle = M_PI * (0.75 + 2.0 * (t % TURNS) / TURNS), ring = 1.05 + 0.5 * (t / TURNS);
-            const double c = cos(angle), s = sin(angle), edge = ring / fmax(fabs(c), fabs(s));
+            const int turn = t % TURNS, ring = t / TURNS;
+            const double angle = M_PI * (0.75 + 2.0 * turn / TURNS);
+            const double c = cos(angle), s = sin(angle), edge = (1.05 + 0.5 * ring) / fmax(fabs(c), fabs(s));
             const hp_spot at = {point[k].x + edge * c * width, point[k].y + edge * s * height};
             const double is = freedom(at, point, n_point, label, k, width, height);
             if (is <= best) continue;
