@@ -7,6 +7,7 @@
 static const char script[] =
     "set title picture_title noenhanced\n"
     "set logscale x\n"
+    "set rmargin 4\n"
     "set yrange [0.98:most]\n"
     "set ylabel 'slowest stage against the best there is'\n"
     "set key outside right top Left reverse samplen 1.5\n"

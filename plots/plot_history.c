@@ -16,6 +16,7 @@ static const char script[] =
     "set format xy '%.0s %cs'\n"
     "if (!is_dumb && height < 500 && high > 1e4 * low) { set xtics low, 100 }\n" /* room for their numbers */
     "set key inside top left reverse Left samplen 1.5\n"
+    "if (!is_dumb) { set key tmargin left horizontal maxcols (width < 800 ? 1 : 2) }\n"
     "if (is_dumb) {\n"
     "  set size noratio\n"
     "  plot x with lines title 'exact', 'runs' using 1:2 with points pt 'o' title 'as measured', \\\n"
@@ -24,7 +25,7 @@ static const char script[] =
     "  set style fill solid 1.0 noborder\n"
     "  plot '+' using 1:($1 / 1.1):($1 * 1.1) with filledcurves lc rgb '#cccccc' title 'within 10%', \\\n"
     "    x with lines lc rgb '#444444' lw 1.5 title 'exact', \\\n"
-    "    'runs' using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lc rgb '#56B4E9' title 'as measured', \\\n"
+    "    'runs' using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lc rgb '#0072B2' title 'as measured', \\\n"
     "    'runs' using 5:2 with points pt 6 ps 0.9 lc rgb '#D55E00' title 'at equal machine speed'\n"
     "}\n";
 
