@@ -21,10 +21,11 @@ static json_t *files_json(const report *r) {
 static hp_status make_data(const report *r, json_t **data, hp_error *err) {
     json_t *candidates = NULL;
     const hp_status status = report_candidates(r, &candidates, err);
-    *data = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "files",
-                      files_json(r), "answer", report_answer(r), "candidates", candidates, "timeline",
-                      report_timeline(r), "memory", report_memory(r), "scaling", report_scaling(r), "pareto",
-                      report_pareto(r), "error", report_errors(r), "basis", report_basis(r));
+    *data = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "samples",
+                      report_samples(r), "files", files_json(r), "answer", report_answer(r), "candidates",
+                      candidates, "timeline", report_timeline(r), "memory", report_memory(r), "scaling",
+                      report_scaling(r), "pareto", report_pareto(r), "error", report_errors(r), "basis",
+                      report_basis(r));
     HP_ASSERT(*data != NULL);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "traces/check/compare.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The figures of the stored candidate, which the search ranked; without one, those of the program. */
 static const hp_candidate *figures_of(const report *r) {
@@ -38,17 +39,19 @@ static const char *interval(const report *r, const hp_candidate *c) {
                            hp_format_seconds(c->step_high_s, high));
 }
 
+/* One image is without the s. */
 static const char *sentence(const report *r, const hp_candidate *c) {
     char step[32], rate[32], memory[32];
-    const long long images = r->plan.batch;
+    const long long batch = r->plan.batch;
+    const char *samples = report_samples(r);
     const int devices = r->figures.figures.gpus;
     return hp_arena_printf(r->arena,
-                           "%s %s: a step of %lld image%s is predicted to take %s (%s), which is %s "
-                           "images/s. It needs %d device%s "
+                           "%s %s: a step of %lld %.*s is predicted to take %s (%s), which is %s %s/s. "
+                           "It needs %d device%s "
                            "of %s, and %s of memory on the fullest rank. It is %s.",
-                           r->strategy, place_in_list(r), images, images == 1 ? "" : "s",
+                           r->strategy, place_in_list(r), batch, (int)strlen(samples) - (batch == 1), samples,
                            hp_format_seconds(c->step_s, step), interval(r, c),
-                           simulate_number(c->images_per_s, rate), devices, devices == 1 ? "" : "s",
+                           simulate_number(c->images_per_s, rate), samples, devices, devices == 1 ? "" : "s",
                            r->plan.machine.name, hp_format_bytes((double)c->memory_bytes, memory),
                            *c->note ? c->note : "bound by compute");
 }

@@ -57,6 +57,8 @@ void report_split_memory(const report *r, int role, int64_t parts[REPORT_PARTS],
 
 /* "resnet101, 1024 x 1024, on 128 devices of thesis-a100" */
 const char *report_title(const report *r);
+/* What a step takes a batch of: "images", or "sequences" of ids. */
+const char *report_samples(const report *r);
 /* A word as a shell reads it, and "hplan VERB FILE". */
 const char *report_word(const report *r, const char *word);
 const char *report_command(const report *r, const char *verb, const char *path);

@@ -22,6 +22,10 @@ const char *report_title(const report *r) {
     return hp_text_clean(r->arena, title);
 }
 
+const char *report_samples(const report *r) {
+    return hp_graph_reads_ids(r->plan.graph) ? "sequences" : "images";
+}
+
 static bool is_plain(const char *word) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_%+=:,./-";
     return *word && word[strspn(word, plain)] == 0;

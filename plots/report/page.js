@@ -39,9 +39,9 @@ function candidateRow(c, chosen) {
     numberCell(String(c.devices)), ...cells);
 }
 
-function showCandidates(section, d) {
+function showCandidates(section, d, rate) {
   section.append(table([["#", true], ["strategy, its family, what bounds it"], ["devices", true], ["step, 90% interval", true],
-    ["images/s", true], ["memory", true], ["bubble", true], ["measured", true]],
+    [rate, true], ["memory", true], ["bubble", true], ["measured", true]],
   d.rows.map((c, i) => candidateRow(c, i === d.chosen))),
   element("p", {class: "note"}, `One row per family on the plan's number of devices, the best on others; of ${d.all} candidate${d.all === 1 ? "" : "s"}. Plain data parallelism always. ` +
     "Memory is that of the fullest rank; bubble and exposed communication are shares of the step; measured is the share of the " +
@@ -53,7 +53,7 @@ function showCandidates(section, d) {
 
 function timelineNotes(d) {
   const notes = ["Click the chart to zoom with the wheel (or Ctrl and the wheel anywhere), drag to move; keys + - 0 and arrows. " +
-    "The upper half of a row is its compute queue, below are sends, receives and collectives. White with dashes is waiting."];
+    "The upper half of a row is its compute queue, below are sends, receives and collectives. White with dots is waiting."];
   if (d.sides.some(s => s.rows.some(r => r.ranks > 1))) notes.push("Ranks that do the same share a row.");
   for (const s of d.sides) {
     if (s.more_rows) notes.push(`${s.name}: ${s.more_rows} more kinds of ranks have no row; those shown are evenly spaced.`);
@@ -101,40 +101,40 @@ function showMemory(section, d) {
 
 // --- charts ---
 
-function showScaling(section, d) {
+function showScaling(section, d, rate) {
   if (d.absent) return absent(section, d.absent, d.command);
   const series = [], xs = new Set(), ys = [];
   d.curves.forEach((c, i) => {
     const colour = COLOURS[i % COLOURS.length], first = c.points[0];
-    const at = (p, y) => ({x: p.devices, y, low: p.low, high: p.high, title: `${p.strategy} on ${p.devices}: ${digits(y)} images/s`});
+    const at = (p, y) => ({x: p.devices, y, low: p.low, high: p.high, title: `${p.strategy} on ${p.devices}: ${digits(y)} ${rate}`});
     series.push({name: `${c.name}, predicted with its interval`, mark: MARK_NAMES[i % 4], colour, line: true, points: c.points.map(p => at(p, p.images_per_s))});
     series.push({name: `${c.name}, ideal from its first point`, colour, line: true, dash: "3 4",
       points: c.points.map(p => ({x: p.devices, y: first.images_per_s * p.devices / first.devices}))});
     const measured = c.points.filter(p => p.measured !== null);
-    if (measured.length) series.push({name: `${c.name}, measured`, mark: "cross", colour: "#000000", size: 6, points: measured.map(p => ({x: p.devices, y: p.measured, title: `measured: ${digits(p.measured)} images/s`}))});
+    if (measured.length) series.push({name: `${c.name}, measured`, mark: "cross", colour: "#000000", size: 6, points: measured.map(p => ({x: p.devices, y: p.measured, title: `measured: ${digits(p.measured)} ${rate}`}))});
     c.points.forEach(p => xs.add(p.devices));
   });
   for (const s of series) for (const p of s.points) ys.push(p.y, ...(p.low ? [p.low, p.high] : []));
   const ticks = [...xs].sort((a, b) => a - b);
   const place = beside(section);
-  chart(place, {label: "devices", log: true, values: ticks, ticks, format: String}, {label: "images/s", log: true, values: ys, format: digits}, series);
-  place.append(...d.curves.map(c => table([[c.name], ["devices", true], ["images/s", true], ["efficiency", true]], c.points.map(p =>
+  chart(place, {label: "devices", log: true, values: ticks, ticks, format: String}, {label: rate, log: true, values: ys, format: digits}, series);
+  place.append(...d.curves.map(c => table([[c.name], ["devices", true], [rate, true], ["efficiency", true]], c.points.map(p =>
     element("tr", {}, strategyCell(p.strategy), numberCell(String(p.devices)), numberCell(digits(p.images_per_s)),
       numberCell(percent(p.images_per_s / p.devices / (c.points[0].images_per_s / c.points[0].devices))))), "narrow")));
   section.append(command(d.command));
   return undefined;
 }
 
-function showPareto(section, d) {
+function showPareto(section, d, rate) {
   if (d.absent) return absent(section, d.absent, d.command);
-  const at = p => ({x: p.memory_bytes, y: p.images_per_s, title: `${p.strategy} on ${p.devices}: ${digits(p.images_per_s)} images/s, ${bytes(p.memory_bytes)}`});
+  const at = p => ({x: p.memory_bytes, y: p.images_per_s, title: `${p.strategy} on ${p.devices}: ${digits(p.images_per_s)} ${rate}, ${bytes(p.memory_bytes)}`});
   const best = [...d.front].sort((a, b) => a.memory_bytes - b.memory_bytes);
   const place = beside(section);
   chart(place, {label: "memory of the fullest rank", log: true, values: d.points.map(p => p.memory_bytes), format: bytes},
-    {label: "images/s", values: d.points.map(p => p.images_per_s), format: digits},
+    {label: rate, values: d.points.map(p => p.images_per_s), format: digits},
     [{name: `a strategy on ${d.devices} device${d.devices === 1 ? "" : "s"}`, mark: "square", colour: "#999999", points: d.points.map(at)},
       {name: "none is better in speed, memory and device hours together", mark: "diamond", colour: COLOURS[0], size: 5, points: best.map(at)}]);
-  place.append(table([["what nothing beats"], ["devices", true], ["memory", true], ["images/s", true]], best.map(p => element("tr", {},
+  place.append(table([["what nothing beats"], ["devices", true], ["memory", true], [rate, true]], best.map(p => element("tr", {},
     strategyCell(p.strategy), numberCell(String(p.devices)), numberCell(bytes(p.memory_bytes)), numberCell(digits(p.images_per_s)))), "narrow"));
   section.append(command(d.command));
   return undefined;
@@ -189,14 +189,14 @@ const shapeOf = name => shape("svg", {viewBox: "0 0 22 14", width: 22, height: 1
 
 (function fill() {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const at = id => document.getElementById(id);
+  const at = id => document.getElementById(id), rate = `${data.samples}/s`;
   at("sources").append(`From ${data.files.join(", ")}.`);
   showAnswer(at("answer"), data.answer);
-  showCandidates(at("candidates"), data.candidates);
+  showCandidates(at("candidates"), data.candidates, rate);
   showTimeline(at("timeline"), data.timeline);
   showMemory(at("memory"), data.memory);
-  showScaling(at("scaling"), data.scaling);
-  showPareto(at("pareto"), data.pareto);
+  showScaling(at("scaling"), data.scaling, rate);
+  showPareto(at("pareto"), data.pareto, rate);
   showErrors(at("error"), data.error, data.timeline.phases || []);
   showBasis(at("basis"), data.basis);
   document.documentElement.dataset.ready = "yes";

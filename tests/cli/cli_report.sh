@@ -95,6 +95,9 @@ for plan in "--net cnn --image 28 --machine local --gpus 1 --batch 8 --strategy 
   expect 0 simulate "${words[@]}" --out plan.db
   expect 0 report plan.db -o plan.html
   data plan.html >data.json
+  case $plan in *gpt*) samples=sequences ;; *) samples=images ;; esac
+  jq -e --arg samples "$samples" '.samples == $samples and (.answer.sentence | test(" " + $samples + " is predicted.* " + $samples + "/s"))' \
+    data.json >/dev/null || complain "$plan: not of $samples: $(jq .answer data.json)"
   for section in scaling pareto; do
     line=$(jq -r ".$section.command" data.json)
     line=${line#hplan }
