@@ -48,6 +48,7 @@ static void db_harden(sqlite3 *sql) {
 static hp_status db_open_new(const char *path, hp_db *db, hp_error *err) {
     int fd;
     memset(db, 0, sizeof *db);
+    HP_TRY(hp_new_file_check_database(path, err));
     HP_TRY(hp_new_file_create(path, db->tmp, &fd, err));
     close(fd);
     snprintf(db->path, sizeof db->path, "%s", path);

@@ -45,6 +45,14 @@ hp_status hp_new_file_check_plain(const char *path, hp_error *err) {
     return hp_fail(err, HP_ECREATE, "%s is a database, which this would overwrite: give another name", path);
 }
 
+hp_status hp_new_file_check_database(const char *path, hp_error *err) {
+    struct stat st;
+    HP_TRY(hp_new_file_check(path, err));
+    if (stat(path, &st) != 0 || st.st_size == 0 || is_database(path)) return HP_OK;
+    return hp_fail(err, HP_ECREATE, "%s is no database, and this would overwrite it: give another name",
+                   path);
+}
+
 hp_status hp_new_file_create(const char *path, char temporary[HP_NEW_FILE_TEMPORARY], int *fd,
                              hp_error *err) {
     HP_TRY(hp_new_file_check(path, err));

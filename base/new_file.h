@@ -16,6 +16,9 @@ hp_status hp_new_file_check(const char *path, hp_error *err);
 /* The same check of an output that is no database: it must not take the place of one, as `--junit *.db` would
  * make it. Errors: HP_ECREATE. */
 hp_status hp_new_file_check_plain(const char *path, hp_error *err);
+/* The same check of an output that is a database: it must not take the place of anything else, as
+ * `--onnx net.onnx --out net.onnx` would make it. An empty file is nothing. Errors: HP_ECREATE. */
+hp_status hp_new_file_check_database(const char *path, hp_error *err);
 
 /* hp_new_file_check; then creates a unique empty temporary file beside it, safe against concurrent processes,
  * with the default permissions of a new file. *fd is open for writing. Errors: HP_ECREATE. */

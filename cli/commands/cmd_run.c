@@ -9,6 +9,7 @@
 #include "cli/history/record.h"
 #include "cli/launch/leftovers.h"
 #include "cli/launch/workspace.h"
+#include "base/new_file.h"
 #include "base/units.h"
 #include "sim/search/conditions.h"
 #include "sim/search/predict.h"
@@ -111,6 +112,7 @@ static hp_status prepare(hp_arena *arena, const run_options *o, const run_again 
     HP_TRY(check_weights(o, plan, err));
     tell_threads(o, plan);
     leftovers_tell(o->trace);
+    HP_TRY(hp_new_file_check_database(o->trace, err));
     HP_TRY(workspace_open(o->trace, w, err));
     const run_here here = {.path = o->path,
                            .hostfile = a->hostfile,

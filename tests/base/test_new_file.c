@@ -42,7 +42,7 @@ static void what_cannot_be_written_is_refused(void **state) {
     assert_int_equal(hp_new_file_check(at(t, "/folder/new").path, &err), HP_OK);
 }
 
-static void only_a_database_replaces_a_database(void **state) {
+static void databases_replace_databases_and_nothing_else(void **state) {
     const tree *t = *state;
     hp_error err = {0};
     hp_db db;
@@ -51,9 +51,18 @@ static void only_a_database_replaces_a_database(void **state) {
     hp_db_close(&db);
     tree_write(t, "/text", "SQLite format 3, in prose");
     assert_int_equal(hp_new_file_check_plain(at(t, "/run.db").path, &err), HP_ECREATE);
-    assert_int_equal(hp_new_file_check(at(t, "/run.db").path, &err), HP_OK);
+    assert_int_equal(hp_new_file_check_database(at(t, "/run.db").path, &err), HP_OK);
+    assert_int_equal(hp_db_create(at(t, "/run.db").path, &db, &err), HP_OK);
+    hp_db_close(&db);
     assert_int_equal(hp_new_file_check_plain(at(t, "/text").path, &err), HP_OK);
-    assert_int_equal(hp_new_file_check_plain(at(t, "/absent").path, &err), HP_OK);
+    assert_int_equal(hp_new_file_check_database(at(t, "/text").path, &err), HP_ECREATE);
+    assert_int_equal(hp_db_create(at(t, "/text").path, &db, &err), HP_ECREATE);
+    tree_write(t, "/empty", "");
+    static const char *const FREE[] = {"/absent", "/empty"};
+    for (size_t i = 0; i < sizeof FREE / sizeof *FREE; i++) {
+        assert_int_equal(hp_new_file_check_plain(at(t, FREE[i]).path, &err), HP_OK);
+        assert_int_equal(hp_new_file_check_database(at(t, FREE[i]).path, &err), HP_OK);
+    }
 }
 
 static void a_temporary_is_nobody_elses(void **state) {
@@ -145,7 +154,7 @@ static void a_commit_that_fails_keeps_both_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_TREE(what_cannot_be_written_is_refused),    IN_TREE(only_a_database_replaces_a_database),
+        IN_TREE(what_cannot_be_written_is_refused),    IN_TREE(databases_replace_databases_and_nothing_else),
         IN_TREE(a_temporary_is_nobody_elses),          IN_TREE(two_writers_of_one_database_both_succeed),
         IN_TREE(weights_do_not_follow_a_planted_link), IN_TREE(a_commit_that_fails_keeps_both_files),
     };

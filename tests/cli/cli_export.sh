@@ -38,6 +38,10 @@ for form in --chrome --csv --nsys; do
   expect 2 export link.db $form -o kept.db
 done
 for form in --chrome --csv; do expect 73 export kept.db $form -o other.db; done
+echo text >note.txt
+expect 73 export kept.db --nsys -o note.txt
+expect 73 run run.db --steps 1 --trace note.txt
+[ "$(cat note.txt)" = text ] || complain "a database replaced a text"
 cmp -s run.db kept.db && cmp -s run.db other.db || complain "an export replaced a run"
 expect 2 export run.db --chrome --csv -o t.json
 grep -q -- "--chrome and --csv: choose one" err || complain "two forms: $(cat err)"

@@ -399,6 +399,7 @@ static void nsys_tables_hold_every_span(void **state) {
     sqlite3_stmt *st = NULL;
     write_db(hostile[0]);
     load_exec(arena, &t);
+    unlink(out); /* a text, which a database does not replace */
     fixture_ok(hp_export_nsys(arena, &t, out, &err), &err);
     assert_int_equal(sqlite3_open_v2(out, &sql, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     static const char query[] =
@@ -414,6 +415,7 @@ static void nsys_tables_hold_every_span(void **state) {
     assert_int_equal(sqlite3_column_int(st, 3), 4);
     sqlite3_finalize(st);
     sqlite3_close(sql);
+    unlink(out);
     hp_arena_free(arena);
 }
 
@@ -430,13 +432,15 @@ static void full_disk_keeps_the_earlier_file(void **state) {
         hp_error err = {0};
         hp_arena *arena = hp_arena_new();
         load_exec(arena, &t);
+        char database[300];
+        snprintf(database, sizeof database, "%s.db", out);
         signal(SIGXFSZ, SIG_IGN);
         const struct rlimit small = {2000, 2000};
         setrlimit(RLIMIT_FSIZE, &small);
         const hp_export_side side = {t, NULL, 0};
         const bool refused = hp_export_chrome(arena, &side, 1, out, &err) == HP_EIO &&
                              hp_export_csv(&t, out, &err) == HP_EIO &&
-                             hp_export_nsys(arena, &t, out, &err) == HP_EIO;
+                             hp_export_nsys(arena, &t, database, &err) == HP_EIO;
         hp_arena_free(arena);
         _exit(refused ? 0 : 1);
     }
@@ -447,7 +451,7 @@ static void full_disk_keeps_the_earlier_file(void **state) {
     assert_string_equal(text, "earlier");
     free(text);
     glob_t found;
-    snprintf(tmp, sizeof tmp, "%s.tmp*", out);
+    snprintf(tmp, sizeof tmp, "%s.*", out);
     assert_int_equal(glob(tmp, 0, NULL, &found), GLOB_NOMATCH);
 }
 
