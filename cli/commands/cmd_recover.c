@@ -57,7 +57,7 @@ static hp_status recover(frame *f, recovery *r, const char *dir, hp_error *err) 
     snprintf(final, sizeof final, "%s", dir);
     if (strlen(final) > SUFFIX) final[strlen(final) - SUFFIX] = '\0';
     workspace_adopt(dir, r->o->output ? r->o->output : final, &w);
-    HP_TRY(hp_new_file_check_database(w.final, err));
+    HP_TRY(hp_new_file_check(w.final, err));
     if (access(w.db, F_OK) == 0) {
         HP_TRY(read_plan(f->arena, w.db, &plan, err));
         HP_TRY(workspace_recover(&w, &plan, HP_EDEAD, &recorded, err));
