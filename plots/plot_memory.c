@@ -98,10 +98,10 @@ static hp_status write_part(hp_canvas *c, const hp_plot_source *s, int name, dou
     snprintf(file, sizeof file, "part%d", name);
     HP_TRY(hp_canvas_data(c, file, &f, err));
     fputs("rank\tlow\thigh\t", f);
-    hp_canvas_text(f, s->part_name[name]);
+    hp_canvas_text(f, s->parts.name[name]);
     fputc('\n', f);
-    for (int i = 0; i < s->n_part; i++) {
-        const hp_plot_part *p = &s->part[i];
+    for (int i = 0; i < s->parts.n; i++) {
+        const hp_plot_part *p = &s->parts.at[i];
         if (p->name != name) continue;
         fprintf(f, "%d\t%.9g\t%.9g\t\n", p->rank, below[p->rank], below[p->rank] + p->bytes);
         below[p->rank] += p->bytes;
@@ -111,10 +111,10 @@ static hp_status write_part(hp_canvas *c, const hp_plot_source *s, int name, dou
 
 static hp_status write_parts(hp_arena *arena, hp_canvas *c, const hp_plot_source *s, int ranks,
                              hp_error *err) {
-    for (int i = 0; i < s->n_part; i++)
-        if (s->part[i].rank >= ranks) ranks = s->part[i].rank + 1;
+    for (int i = 0; i < s->parts.n; i++)
+        if (s->parts.at[i].rank >= ranks) ranks = s->parts.at[i].rank + 1;
     double *below = HP_NEW(arena, double, ranks + 1);
-    const int n = c->format == HP_CANVAS_DUMB || !s->n_part ? 0 : s->n_part_name;
+    const int n = c->format == HP_CANVAS_DUMB || !s->parts.n ? 0 : s->parts.n_name;
     for (int k = 0; k < n; k++) HP_TRY(write_part(c, s, k, below, err));
     hp_canvas_number(c, "n_part", n);
     hp_canvas_number(c, "has_parts", n > 0);
@@ -143,8 +143,9 @@ static hp_status write_ranks(hp_arena *arena, hp_canvas *c, const hp_plot_source
     hp_canvas_number(c, "most", most);
     hp_canvas_number(c, "tic_step", ranks > 32 ? 8 : 1);
     hp_canvas_number(c, "has_peak", s->n_peak > 0);
-    hp_canvas_number(c, "capacity", isfinite(s->capacity_bytes) ? s->capacity_bytes : 0);
-    hp_canvas_number(c, "near_capacity", s->capacity_bytes > 0 && s->capacity_bytes < NEAR * most);
+    hp_canvas_number(c, "capacity", isfinite(s->parts.capacity_bytes) ? s->parts.capacity_bytes : 0);
+    hp_canvas_number(c, "near_capacity",
+                     s->parts.capacity_bytes > 0 && s->parts.capacity_bytes < NEAR * most);
     HP_TRY(hp_canvas_data_end(f, err));
     return write_parts(arena, c, s, ranks, err);
 }

@@ -32,9 +32,9 @@ static hp_status read_point(const char *line, const char *path, int number, hp_p
         return hp_fail(err, HP_EDATA,
                        "%s line %d: expected devices and images/s, for example 8 2048: '%.60s'", path, number,
                        line);
-    if (s->n_point == MOST_POINTS)
+    if (s->points.n == MOST_POINTS)
         return hp_fail(err, HP_EDATA, "%s line %d: more than %d points", path, number, MOST_POINTS);
-    s->point[s->n_point++] = (hp_plot_point){gpus, rate};
+    s->points.at[s->points.n++] = (hp_plot_point){gpus, rate};
     return HP_OK;
 }
 
@@ -44,7 +44,7 @@ static hp_status read_line(hp_arena *arena, char *line, int number, hp_plot_sour
     line += strspn(line, " \t");
     if (!*line || *line == '#') return HP_OK;
     if (strncmp(line, key, strlen(key)) != 0) return read_point(line, s->path, number, s, err);
-    s->points_from = hp_text_clean(arena, line + strlen(key) + strspn(line + strlen(key), " \t"));
+    s->points.from = hp_text_clean(arena, line + strlen(key) + strspn(line + strlen(key), " \t"));
     return HP_OK;
 }
 
@@ -53,15 +53,15 @@ static hp_status load_points(hp_arena *arena, const char *path, hp_plot_source *
     hp_status status = HP_OK;
     FILE *f = hp_input_fopen(path);
     if (!f) return hp_fail(err, HP_EDATA, "%s: cannot be read", path);
-    *s = (hp_plot_source){.net = "", .path = path, .point = HP_NEW(arena, hp_plot_point, MOST_POINTS)};
+    *s = (hp_plot_source){.net = "", .path = path, .points.at = HP_NEW(arena, hp_plot_point, MOST_POINTS)};
     for (int n = 1; status == HP_OK && fgets(line, sizeof line, f); n++)
         status = read_line(arena, line, n, s, err);
     fclose(f);
-    if (status == HP_OK && !s->points_from)
+    if (status == HP_OK && !s->points.from)
         return hp_fail(err, HP_EDATA,
                        "%s: neither a plan.db nor points: these begin with where they are from, source: TEXT",
                        path);
-    if (status == HP_OK && s->n_point == 0) return hp_fail(err, HP_EDATA, "%s: holds no points", path);
+    if (status == HP_OK && s->points.n == 0) return hp_fail(err, HP_EDATA, "%s: holds no points", path);
     return status;
 }
 

@@ -188,8 +188,8 @@ typedef struct drawing {
 /* A run next to plans is drawn as points; runs alone are drawn as plans with their measurements. */
 static bool gives_points(const hp_plot_source *s, int n, int i) {
     bool plans = false;
-    for (int k = 0; k < n; k++) plans |= !s[k].has_exec && !s[k].n_point;
-    return s[i].n_point || (plans && s[i].has_exec);
+    for (int k = 0; k < n; k++) plans |= !s[k].has_exec && !s[k].points.n;
+    return s[i].points.n || (plans && s[i].has_exec);
 }
 
 static hp_status add_series(drawing *d, const hp_plot_source *s, const hp_plot_curve *curve, hp_error *err) {
@@ -223,7 +223,7 @@ static hp_status add_runs(drawing *d, const hp_plot_source *s, int n, hp_error *
     FILE *f = NULL;
     HP_TRY(hp_canvas_data(d->c, "measured", &f, err));
     for (int i = 0; i < n; i++)
-        if (!s[i].n_point && gives_points(s, n, i)) write_run(d, &s[i], f);
+        if (!s[i].points.n && gives_points(s, n, i)) write_run(d, &s[i], f);
     return hp_canvas_data_end(f, err);
 }
 
@@ -235,11 +235,11 @@ static hp_status add_others(drawing *d, const hp_plot_source *s, hp_error *err) 
     HP_TRY(hp_canvas_data(d->c, file, &f, err));
     fputs("gpus\timages\t", f);
     hp_canvas_text(f,
-                   hp_text_clean(d->arena, hp_arena_printf(d->arena, "measured: %.*s%s", room, s->points_from,
-                                                           (int)strlen(s->points_from) > room ? "..." : "")));
+                   hp_text_clean(d->arena, hp_arena_printf(d->arena, "measured: %.*s%s", room, s->points.from,
+                                                           (int)strlen(s->points.from) > room ? "..." : "")));
     fputc('\n', f);
-    for (int i = 0; i < s->n_point; i++) {
-        const hp_plot_point *p = &s->point[i];
+    for (int i = 0; i < s->points.n; i++) {
+        const hp_plot_point *p = &s->points.at[i];
         extent *e = &d->e;
         fprintf(f, "%.0f\t%.9g\t\n", p->gpus, p->images_per_s);
         e->min_gpus = fmin(e->min_gpus, p->gpus);
@@ -283,6 +283,6 @@ hp_status hp_plot_scaling(hp_arena *arena, const hp_plot_source *s, int n, hp_ca
                        s->path);
     HP_TRY(add_runs(&d, s, n, err));
     for (int i = 0; i < n; i++)
-        if (s[i].n_point) HP_TRY(add_others(&d, &s[i], err));
+        if (s[i].points.n) HP_TRY(add_others(&d, &s[i], err));
     return render(&d, err);
 }

@@ -50,15 +50,19 @@ typedef struct hp_plot_source {
     int64_t n_planned, n_peak, n_memory[2];
     hp_trace_value *planned, *peak; /* the executed run's, otherwise the simulated one's */
     hp_trace_value *memory[2];      /* bytes over time: simulated, executed */
-    int n_part, n_part_name;
-    hp_plot_part *part; /* of each rank in the order of names; hp_plot_load leaves these to its caller */
-    const char *const *part_name;
-    double capacity_bytes; /* of a rank; 0: unknown */
+    struct {                        /* hp_plot_load leaves these to its caller */
+        int n, n_name;
+        hp_plot_part *at; /* of each rank in the order of names */
+        const char *const *name;
+        double capacity_bytes; /* of a rank; 0: unknown */
+    } parts;
     int n_bench;
     hp_bench_series *bench; /* series of `hplan bench` */
-    int n_point;            /* nonzero only for a text of points (plot_points.c), which has nothing else */
-    hp_plot_point *point;
-    const char *points_from;
+    struct {                /* n: nonzero only for a text of points (plot_points.c), which has nothing else */
+        int n;
+        hp_plot_point *at;
+        const char *from;
+    } points;
 } hp_plot_source;
 
 /* Loads the parts of a source that a plan.db, run.db or bench.db has. Errors: HP_EDATA. */

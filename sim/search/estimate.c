@@ -26,8 +26,10 @@ typedef struct position {
     double entering;      /* bytes that enter its stages; with recompute=boundary its units */
     double boundary;      /* seconds to hand over to the next position, one way */
     double params;
-    double constants, live; /* bytes of inference: weights in the device's layout, activations at once */
-    double strip;           /* and what strips need beside what is put together after them, roughly */
+    struct {                    /* bytes */
+        double constants, live; /* weights in the device's layout, activations at once */
+        double strip;           /* what strips need beside what is put together after them, roughly */
+    } infer;
     hp_branch_load fullest; /* what its fullest rank holds, relative to the mean over its branches, roughly */
     int parts;
     int mirror; /* GEMS: the position that its first rank mirrors */
@@ -180,7 +182,7 @@ static void add_strips(const view *v, const hp_layout *layout, int first, int de
     const double rounds = all->rounds[deep] - all->rounds[first],
                  redundant = all->redundant[deep] - all->redundant[first];
     at->exchange += v->s->strips.n * (one->forward[deep] - one->forward[first]) + 0.5 * rounds * redundant;
-    at->strip = one->peak ? largest(one->peak, first, deep) : 0;
+    at->infer.strip = one->peak ? largest(one->peak, first, deep) : 0;
 }
 
 /* Adds the work of the part that owns least, and the waits in which all parts meet. Waits are only known for
@@ -211,8 +213,8 @@ static void add_stage(view *v, int stage, bool lead, int first, int end) {
     at->params += share * (p->params[end] - p->params[first]);
     at->exchange += exchange_s(v, p, deep, end);
     if (deep > first) add_strips(v, &layout, first, deep, at);
-    at->constants += share * (p->constants[end] - p->constants[first]);
-    at->live = fmax(at->live, share * live_bytes(v, p, first, deep, end));
+    at->infer.constants += share * (p->constants[end] - p->constants[first]);
+    at->infer.live = fmax(at->infer.live, share * live_bytes(v, p, first, deep, end));
     const double kept = add_recompute(v, p, first, end, at);
     add_again(v, p, first, end, at);
     at->gathered = fmax(at->gathered, largest(p->gathered, first, end));
@@ -368,10 +370,10 @@ static double copies(const view *v, int i) {
 
 /* Weights, gradients, states of a position, and with GEMS of the mirror image of its first rank. */
 static double fixed_bytes(const view *v, int i) {
-    double params = v->at[i].params, constants = v->at[i].constants;
+    double params = v->at[i].params, constants = v->at[i].infer.constants;
     if (v->s->gems > 1 && v->at[i].mirror != i) {
         params += v->at[v->at[i].mirror].params;
-        constants += v->at[v->at[i].mirror].constants;
+        constants += v->at[v->at[i].mirror].infer.constants;
     }
     if (v->o->graph->deployed) return constants;
     return params / v->s->cp * hp_dtype_bytes(v->o->dtype) * copies(v, i);
@@ -388,7 +390,7 @@ static double least_kept(const view *v, int i) {
 
 static double least_bytes(const view *v, int i) {
     const position *p = &v->at[i];
-    if (!trains(v)) return fixed_bytes(v, i) + p->live;
+    if (!trains(v)) return fixed_bytes(v, i) + p->infer.live;
     if (v->s->recompute == HP_RECOMPUTE_NONE)
         return fixed_bytes(v, i) + hp_schedule_in_flight(v->s, i) * p->kept;
     return fixed_bytes(v, i) + least_kept(v, i);
@@ -400,7 +402,7 @@ static double likely_bytes(const view *v, int i) {
     static const double at_once = 3; /* such a map, its gradient, sums on their way: seen on transformers */
     const position *p = &v->at[i];
     const double flight = hp_schedule_in_flight(v->s, i), fixed = p->fullest.params * fixed_bytes(v, i);
-    if (!trains(v)) return fixed + under_way * (p->fullest.maps * p->live + p->strip);
+    if (!trains(v)) return fixed + under_way * (p->fullest.maps * p->infer.live + p->infer.strip);
     const double kept = v->s->recompute == HP_RECOMPUTE_NONE
                             ? flight * p->fullest.maps * (p->kept + p->extended)
                             : flight * p->entering + p->fullest.maps * p->again_kept;

@@ -222,11 +222,11 @@ static void memory_is_stacked_and_lasts_the_step(void **state) {
         .planned = planned,
         .n_memory = {2},
         .memory = {used},
-        .n_part = 4,
-        .part = parts,
-        .n_part_name = 2,
-        .part_name = names,
-        .capacity_bytes = 16e9};
+        .parts.n = 4,
+        .parts.at = parts,
+        .parts.n_name = 2,
+        .parts.name = names,
+        .parts.capacity_bytes = 16e9};
     hp_arena *arena = hp_arena_new();
     hp_canvas c;
     table t;
