@@ -20,16 +20,18 @@ typedef struct output {
     double scale; /* from the picture's size to the terminal's unit */
 } output;
 static const output outputs[] = {
-    [HP_CANVAS_SVG] = {".svg",
-                       "set terminal svg size %g,%g noenhanced font 'DejaVu Sans,13' background '#ffffff'\n",
-                       1},
+    [HP_CANVAS_SVG] =
+        {".svg",
+         "set terminal svg rounded size %g,%g noenhanced font 'DejaVu Sans,13' background '#ffffff'\n", 1},
     [HP_CANVAS_PNG] =
-        {".png", "set terminal pngcairo size %g,%g noenhanced font 'DejaVu Sans,11' background '#ffffff'\n",
+        {".png",
+         "set terminal pngcairo rounded size %g,%g noenhanced font 'DejaVu Sans,11' background '#ffffff'\n",
          1},
-    [HP_CANVAS_PDF] = {".pdf",
-                       "set terminal pdfcairo size %gin,%gin noenhanced font 'DejaVu Sans,13' fontscale 1 "
-                       "background '#ffffff'\n",
-                       1.0 / 72},
+    [HP_CANVAS_PDF] =
+        {".pdf",
+         "set terminal pdfcairo rounded size %gin,%gin noenhanced font 'DejaVu Sans,13' fontscale 1 "
+         "background '#ffffff'\n",
+         1.0 / 72},
     [HP_CANVAS_DUMB] = {NULL, "set terminal dumb noenhanced size %g,%g\n", 1},
 };
 

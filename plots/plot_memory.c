@@ -52,8 +52,9 @@ static const char script[] =
     "  set ylabel 'memory in use'\n"
     "  set xlabel 'time from the start of the step, ms'\n"
     "  set xrange [0 : end_ms]\n"
-    /* a thick line under thinner ones: where ranks are alike, all of them are seen */
-    "  plot for [k = 1:n_line] 'time' using ($1 == n_line - k ? $2 : NaN):3 with steps lw 1.5 + 1.5 * "
+    /* a thick line under thinner ones: where ranks are alike, all of them are seen; none hides the curve */
+    "  wider = n_line > 4 ? 4.5 / (n_line - 1) : 1.5\n"
+    "  plot for [k = 1:n_line] 'time' using ($1 == n_line - k ? $2 : NaN):3 with steps lw 1.5 + wider * "
     "(n_line - k) "
     "lc rgb color(n_line - k) title sprintf('rank %d', n_line - k)\n"
     "}\n"
