@@ -26,15 +26,20 @@ static int32_t choice_of(const hp_comm_chooser *c, hp_traffic traffic, const hp_
     return a == HP_ALGORITHM_LIBRARY || hp_algorithm_does(a, what, true) ? fastest : HP_COMM_AUTO;
 }
 
-hp_comm_way hp_comm_way_of(const hp_comm_chooser *c, hp_traffic traffic, const hp_collective_case *what,
-                           bool fills_nodes, int64_t bytes) {
-    const int32_t choice = choice_of(c, traffic, what, fills_nodes, bytes);
+/* rule: the algorithm of a back end that runs steps, unless the choice names one that does the collective. */
+static hp_comm_way way_by(int32_t choice, const hp_comm_chooser *c, hp_traffic traffic,
+                          const hp_collective_case *what, hp_algorithm rule) {
     const hp_algorithm named = hp_comm_algorithm(choice);
     hp_comm_way way = {hp_comm_backend(choice, traffic, c->device, c->clients), HP_ALGORITHM_LIBRARY};
     if (!hp_backend_steps((int32_t)way.by)) return way;
-    const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, what, true);
-    way.algorithm = can ? named : hp_algorithm_choose(what, bytes, true);
+    way.algorithm = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, what, true) ? named : rule;
     return way;
+}
+
+hp_comm_way hp_comm_way_of(const hp_comm_chooser *c, hp_traffic traffic, const hp_collective_case *what,
+                           bool fills_nodes, int64_t bytes) {
+    return way_by(choice_of(c, traffic, what, fills_nodes, bytes), c, traffic, what,
+                  hp_algorithm_choose(what, bytes, true));
 }
 
 static int32_t fill_of(const hp_program_builder *b, int group) {
@@ -74,17 +79,31 @@ static int group_by(hp_program_builder *b, int group, int root, hp_backend by) {
     return twin[k] = p->n_group++;
 }
 
+static hp_comm_chooser chooser_of(const hp_role_builder *c) {
+    const hp_lower_facts *f = c->facts;
+    return (hp_comm_chooser){f->s->comm, f->s->clients, f->o->comm, f->o->device};
+}
+
+static hp_collective_case case_of(const hp_role_builder *c, int group, int root, const hp_task *t) {
+    const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group);
+    return (hp_collective_case){
+        .what = hp_task_collective(t), .size = size, .root = root, .per_node = fill ? fill : size};
+}
+
+static void use_way(hp_role_builder *c, hp_task *t, int group, int root, const hp_comm_way *way) {
+    const int member = group_by(c->shared, group, root, way->by);
+    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, member, 0, way->by);
+    t->algorithm = (uint8_t)way->algorithm;
+}
+
 void lower_reduction(hp_role_builder *c, int group, hp_reduction reduction, hp_task *t) {
     const hp_traffic traffic = group < c->shared->first_stats ? HP_TRAFFIC_ALLREDUCE : HP_TRAFFIC_STATS;
-    const hp_lower_facts *f = c->facts;
-    const hp_comm_chooser chooser = {f->s->comm, f->s->clients, f->o->comm, f->o->device};
-    const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group);
-    const hp_collective_case what = {
-        .what = hp_task_collective(t), .size = size, .per_node = fill ? fill : size};
+    const hp_comm_chooser chooser = chooser_of(c);
+    const int32_t fill = fill_of(c->shared, group);
+    const hp_collective_case what = case_of(c, group, 0, t);
     const hp_comm_way way = hp_comm_way_of(&chooser, traffic, &what, fill > 0, hp_task_bytes(t));
-    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, 0, way.by), 0, way.by);
+    use_way(c, t, group, 0, &way);
     t->collective.call = reduction == HP_REDUCE_SUM ? 0 : call_of(c->shared, reduction, 0, 0);
-    t->algorithm = (uint8_t)way.algorithm;
     if (way.algorithm == HP_ALGORITHM_TWO_LEVELS) t->collective.call = call_of(c->shared, reduction, fill, 0);
 }
 
@@ -94,17 +113,11 @@ void lower_collective(hp_role_builder *c, int group, hp_task *t) {
 
 void lower_rooted(hp_role_builder *c, int group, int root, hp_task *t) {
     const hp_traffic traffic = (hp_traffic)((int)HP_TRAFFIC_ALLREDUCE + (int)hp_task_collective(t));
-    const int32_t fill = fill_of(c->shared, group), size = hp_group_size(c->shared->p, group),
-                  choice = c->facts->s->comm[traffic];
-    const hp_collective_case what = {
-        .what = hp_task_collective(t), .size = size, .root = root, .per_node = fill ? fill : size};
-    const hp_backend by = hp_comm_backend(choice, traffic, c->facts->o->device, c->facts->s->clients);
-    const hp_algorithm named = hp_comm_algorithm(choice);
-    t->queue = (int16_t)lower_queue(c, HP_QUEUE_COLL, group_by(c->shared, group, root, by), 0, by);
-    if (hp_backend_steps((int32_t)by)) {
-        const bool can = named != HP_ALGORITHM_LIBRARY && hp_algorithm_does(named, &what, true);
-        t->algorithm = (uint8_t)(can ? named : HP_ALGORITHM_DIRECT);
-    }
+    const hp_comm_chooser chooser = chooser_of(c);
+    const int32_t fill = fill_of(c->shared, group);
+    const hp_collective_case what = case_of(c, group, root, t);
+    const hp_comm_way way = way_by(chooser.comm[traffic], &chooser, traffic, &what, HP_ALGORITHM_DIRECT);
+    use_way(c, t, group, root, &way);
     t->collective.call =
-        call_of(c->shared, HP_REDUCE_SUM, t->algorithm == HP_ALGORITHM_TWO_LEVELS ? fill : 0, root);
+        call_of(c->shared, HP_REDUCE_SUM, way.algorithm == HP_ALGORITHM_TWO_LEVELS ? fill : 0, root);
 }
