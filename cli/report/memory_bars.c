@@ -2,21 +2,8 @@
 #include "cli/report/memory_bars.h"
 
 #include "cli/report/report_data.h"
-#include "sim/memory/sim_memory_fit.h"
-
-#include <math.h>
 
 enum { MOST_RANKS = 512 };
-
-/* A rank's memory; on a CPU machine its share of the node's. */
-static double capacity(const report *r) {
-    const hp_machine *m = &r->plan.machine;
-    const int clients = r->plan.program->clients, ranks = hp_program_ranks(r->plan.program),
-              most = m->devices_per_node * clients;
-    const hp_memory_limit l = hp_memory_limit_of(m, r->setup.memory_limit, clients, r->setup.eager);
-    if (!l.node_bytes) return (double)l.rank_bytes;
-    return fmin((double)l.rank_bytes, (double)l.node_bytes / (ranks < most ? ranks : most));
-}
 
 void memory_bars_read(hp_arena *arena, const char *path, hp_plot_source *s) {
     report r;
@@ -24,7 +11,7 @@ void memory_bars_read(hp_arena *arena, const char *path, hp_plot_source *s) {
     if (report_read(arena, &path, 1, &r, &ignored) != HP_OK) return;
     const int ranks = hp_program_ranks(r.plan.program), roles = r.plan.program->n_role;
     if (ranks > MOST_RANKS) return;
-    s->parts.capacity_bytes = capacity(&r);
+    s->parts.capacity_bytes = report_memory_capacity(&r);
     s->parts.name = report_part_names;
     s->parts.n_name = REPORT_PARTS;
     s->parts.at = HP_NEW(arena, hp_plot_part, ranks * REPORT_PARTS);

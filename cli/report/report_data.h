@@ -52,6 +52,8 @@ extern const char *const report_part_names[REPORT_PARTS];
  * of its placement; and the most of each part at any moment. A halo is what a tensor's buffer has of other
  * ranks' parts. */
 void report_split_memory(const report *r, int role, int64_t parts[REPORT_PARTS], int64_t peaks[REPORT_PARTS]);
+/* Memory of a rank, in bytes; on a CPU machine its share of the node's. */
+double report_memory_capacity(const report *r);
 
 /* --- report_words.c --- */
 

@@ -3,7 +3,6 @@
 #include "cli/report/report_data.h"
 
 #include "cli/show/explain.h"
-#include "sim/memory/sim_memory_fit.h"
 
 #include <math.h>
 
@@ -45,17 +44,6 @@ static json_t *bar_json(const report *r, const report_row *row) {
                      numbers_json(peaks, REPORT_PARTS));
 }
 
-/* The memory of a rank; on a CPU machine its share of the node's. */
-static double capacity(const report *r) {
-    const hp_machine *m = &r->plan.machine;
-    const hp_memory_limit l =
-        hp_memory_limit_of(m, r->setup.memory_limit, r->plan.program->clients, r->setup.eager);
-    const int ranks = hp_program_ranks(r->plan.program),
-              most = m->devices_per_node * r->plan.program->clients;
-    const double shared = l.node_bytes ? (double)l.node_bytes / (ranks < most ? ranks : most) : INFINITY;
-    return fmin((double)l.rank_bytes, shared);
-}
-
 json_t *report_memory(const report *r) {
     report_row *row;
     int left_out;
@@ -63,6 +51,6 @@ json_t *report_memory(const report *r) {
     const int n = report_rows(r, r->plan.program->n_role, MOST_BARS, &row, &left_out);
     for (int i = 0; i < n; i++) json_array_append_new(bars, bar_json(r, &row[i]));
     return json_pack("{s:o, s:o, s:o, s:i, s:b, s:s}", "parts", names_json(), "bars", bars, "capacity",
-                     cli_json_number(capacity(r)), "left_out", left_out, "eager", (int)r->setup.eager,
-                     "command", report_command(r, "explain", r->path));
+                     cli_json_number(report_memory_capacity(r)), "left_out", left_out, "eager",
+                     (int)r->setup.eager, "command", report_command(r, "explain", r->path));
 }

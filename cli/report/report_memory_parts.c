@@ -2,7 +2,9 @@
 #include "cli/report/report_data.h"
 
 #include "plan/strategy/layout.h"
+#include "sim/memory/sim_memory_fit.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ALIGN = 64 /* as lowering places buffers */ };
@@ -88,4 +90,13 @@ void report_split_memory(const report *of, int role, int64_t parts[REPORT_PARTS]
     }
     parts[GAPS] = peaks[GAPS] = r->arena_bytes > most ? r->arena_bytes - most : 0;
     hp_arena_free(scratch);
+}
+
+double report_memory_capacity(const report *r) {
+    const hp_machine *m = &r->plan.machine;
+    const int clients = r->plan.program->clients, ranks = hp_program_ranks(r->plan.program),
+              most = m->devices_per_node * clients;
+    const hp_memory_limit l = hp_memory_limit_of(m, r->setup.memory_limit, clients, r->setup.eager);
+    if (!l.node_bytes) return (double)l.rank_bytes;
+    return fmin((double)l.rank_bytes, (double)l.node_bytes / (ranks < most ? ranks : most));
 }
