@@ -35,6 +35,16 @@ cmp -s out r.html || complain "-o - is another page than -o FILE"
 expect 0 report run.db -o r.html --json
 [ "$(jq -r '.kind + .file' out)" = reportr.html ] || complain "report --json: $(cat out)"
 
+# --- its content security policy names its own style and script ---
+python3 - r.html <<'EOP' || complain "the policy's digests are not those of the style and the script"
+import base64, hashlib, re, sys
+page = open(sys.argv[1], "rb").read()
+for directive, part in ((b"style-src", b"style"), (b"script-src", b"script")):
+    text, = re.findall(b"<%s>(.*?)</%s>" % (part, part), page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(text).digest())
+    assert len(text) > 1000 and b"%s 'sha256-%s'" % (directive, digest) in page, directive
+EOP
+
 # --- what it holds ---
 expect 0 compare run.db --json
 cp out compare.json
