@@ -13,13 +13,6 @@
 
 #include <cmocka.h>
 
-static const hp_framework *torch_1_13(void) {
-    const hp_framework *f = NULL;
-    hp_error err;
-    if (hp_framework_find("pytorch-1.13", &f, &err) != HP_OK) fail_msg("%s", err.text);
-    return f;
-}
-
 static int layer_named(const hp_graph *g, const char *name) {
     for (int l = 0; l < g->n_layer; l++)
         if (strcmp(g->layer[l].name, name) == 0) return l;
@@ -51,7 +44,7 @@ static void few_channels_leave_a_norm_few_blocks(void **state) {
         const double ms = 1e3 * each_s * seen[i].passes * pow(112, 3);
         if (fabs(ms / seen[i].ms - 1) > 0.05) fail_msg("%s: %g ms, not %g", seen[i].kernel, ms, seen[i].ms);
     }
-    const hp_framework *torch = torch_1_13();
+    const hp_framework *torch = framework_named("pytorch-1.13");
     const int few = layer_named(w.g, "layer1.1.bn2"), many = layer_named(w.g, "layer3.1.bn1");
     hp_work work;
     const double own = norm_seconds(&w, NULL, few, HP_TASK_STATS, &work),
@@ -70,7 +63,7 @@ static void few_channels_leave_a_norm_few_blocks(void **state) {
 static void few_channels_leave_sums_over_tokens_few_blocks(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "swin-t", 224, 2);
-    const hp_framework *torch = torch_1_13();
+    const hp_framework *torch = framework_named("pytorch-1.13");
     hp_framework one_kernel = *torch;
     one_kernel.kernels.column_channels = 0;
     const double each_s = hp_cost_block_seconds(w.t, &w.m, "bwd.layernorm", 6);

@@ -18,20 +18,13 @@
 
 #include <cmocka.h>
 
-static const hp_framework *named(const char *name) {
-    const hp_framework *f = NULL;
-    hp_error err;
-    if (hp_framework_find(name, &f, &err) != HP_OK) fail_msg("%s", err.text);
-    return f;
-}
-
 static void names_are_found_or_listed(void **state) {
     (void)state;
-    const hp_framework *f = named("pytorch-1.13");
+    const hp_framework *f = framework_named("pytorch-1.13");
     hp_error err;
     assert_string_equal(f->name, "pytorch-1.13");
-    assert_null(named(NULL));
-    assert_null(named("hplan"));
+    assert_null(framework_named(NULL));
+    assert_null(framework_named("hplan"));
     assert_int_equal(hp_framework_find("torch", &f, &err), HP_EUSAGE);
     for (const hp_framework *k = hp_frameworks; k->name; k++) {
         assert_non_null(strstr(err.text, k->name));
@@ -83,7 +76,7 @@ static void want(hp_framework_passes p, int kernels, double bytes) {
 static void eager_layers_have_kernels_of_their_own(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet18", 64, 2);
-    const hp_framework *torch = named("pytorch-1.13"), *fused = named("tensorrt");
+    const hp_framework *torch = framework_named("pytorch-1.13"), *fused = framework_named("tensorrt");
     const int norm = layer_named(w.g, "bn1"), conv = layer_named(w.g, "layer1.0.conv1");
     const double y = bytes_of(w.g, w.g->layer[norm].out, 4);
     want(passes(torch, &w.m, w.g, norm, HP_TASK_FWD), 1, 2 * y); /* its ReLU */
@@ -95,7 +88,7 @@ static void eager_layers_have_kernels_of_their_own(void **state) {
     const double x = bytes_of(w.g, w.g->layer[conv].in[0], 2), out = bytes_of(w.g, w.g->layer[conv].out, 2);
     const double cast = 6.0 * 64 * 64 * 3 * 3; /* its weights: reads 4 bytes, writes 2 */
     want(passes(torch, &w.m, half, conv, HP_TASK_FWD), 3, 2 * x + out + cast);
-    want(passes(named("pytorch-1.13-channels-last"), &w.m, half, conv, HP_TASK_FWD), 1, cast);
+    want(passes(framework_named("pytorch-1.13-channels-last"), &w.m, half, conv, HP_TASK_FWD), 1, cast);
     /* inference folds norm and ReLU into the convolution; the framework runs both */
     hp_graph *deployed = NULL;
     const hp_deploy_options o = {.prec = HP_PREC_FP32};
@@ -111,9 +104,9 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
     world a = make_world("thesis-a100", "cnn", 28, 4), v = make_world("lassen", "cnn", 28, 4);
     hp_work conv = {.key = "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56"}, norm = {.key = "fwd.bn c64 f32 w56"},
             old = conv;
-    hp_framework_units(named("pytorch-1.13"), &a.m, &conv);
-    hp_framework_units(named("pytorch-1.13"), &a.m, &norm);
-    hp_framework_units(named("pytorch-1.13"), &v.m, &old); /* a V100 has no such units */
+    hp_framework_units(framework_named("pytorch-1.13"), &a.m, &conv);
+    hp_framework_units(framework_named("pytorch-1.13"), &a.m, &norm);
+    hp_framework_units(framework_named("pytorch-1.13"), &v.m, &old); /* a V100 has no such units */
     assert_string_equal(conv.key, "fwd.conv k3x3 s1 d1 g1 i64 o64 tf32 w56");
     assert_string_equal(norm.key, "fwd.bn c64 f32 w56");
     assert_string_equal(old.key, "fwd.conv k3x3 s1 d1 g1 i64 o64 f32 w56");
@@ -126,15 +119,15 @@ static void float32_is_multiplied_in_tf32_where_it_can_be(void **state) {
 static void scores_are_stored(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
-    const hp_framework *torch = named("pytorch-1.13"), *megatron = named("megatron-lm");
+    const hp_framework *torch = framework_named("pytorch-1.13"), *megatron = framework_named("megatron-lm");
     const int attention = layer_named(w.g, "h.0.attn.attention"), product = layer_named(w.g, "h.0.mlp.c_fc");
     const double scores = 2.0 * 4 * 32 * 32 * 4;
     const double map = bytes_of(w.g, w.g->layer[attention].out, 4); /* copies q, k, v and the result */
     want(passes(torch, &w.m, w.g, attention, HP_TASK_FWD), 2 + 4, 4 * scores + 4 * 2 * map);
     want(passes(torch, &w.m, w.g, attention, HP_TASK_BWD), 4 + 4, 7 * scores + 4 * 2 * map);
-    want(passes(named("pytorch-2"), &w.m, w.g, attention, HP_TASK_FWD), 1, 2 * map);
+    want(passes(framework_named("pytorch-2"), &w.m, w.g, attention, HP_TASK_FWD), 1, 2 * map);
     want(passes(megatron, &w.m, w.g, attention, HP_TASK_FWD), 4, 6.5 * scores);
-    want(passes(named("tensorrt"), &w.m, w.g, attention, HP_TASK_FWD), 0, 0);
+    want(passes(framework_named("tensorrt"), &w.m, w.g, attention, HP_TASK_FWD), 0, 0);
     want(passes(torch, &w.m, w.g, product, HP_TASK_FWD), 0, 0);
     const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
     want(passes(torch, &w.m, half, product, HP_TASK_FWD), 2, 6.0 * (64 * 256 + 256)); /* casts */
@@ -154,15 +147,16 @@ static void scores_are_stored(void **state) {
 static void autocast_keeps_norms_and_softmax_in_float32(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
-    const hp_framework *torch = named("pytorch-1.13");
+    const hp_framework *torch = framework_named("pytorch-1.13");
     const hp_graph *half = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
     const int attention = layer_named(w.g, "h.0.attn.attention"), norm = layer_named(w.g, "h.0.ln_1");
     const double scores = 2.0 * 4 * 32 * 32 * 2, map = bytes_of(half, half->layer[norm].out, 2);
     want(passes(torch, &w.m, half, attention, HP_TASK_FWD), 5 + 4, 10 * scores + 4 * 2 * map);
     want(passes(torch, &w.m, half, norm, HP_TASK_FWD), 1, 2 * map + 3 * map); /* its own, wider, and a cast */
-    want(passes(named("megatron-lm"), &w.m, half, norm, HP_TASK_FWD), 0, 0);
-    want(passes(named("deepspeed"), &w.m, half, norm, HP_TASK_FWD), 0, 0); /* a model of 16 bits */
-    want(passes(named("deepspeed"), &w.m, half, attention, HP_TASK_FWD), 2 + 4, 4 * scores + 4 * 2 * map);
+    want(passes(framework_named("megatron-lm"), &w.m, half, norm, HP_TASK_FWD), 0, 0);
+    want(passes(framework_named("deepspeed"), &w.m, half, norm, HP_TASK_FWD), 0, 0); /* a model of 16 bits */
+    want(passes(framework_named("deepspeed"), &w.m, half, attention, HP_TASK_FWD), 2 + 4,
+         4 * scores + 4 * 2 * map);
     hp_arena_free(w.arena);
 }
 
@@ -171,7 +165,7 @@ static void autocast_keeps_norms_and_softmax_in_float32(void **state) {
 static void windows_are_copied(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "swin-t", 224, 2);
-    const hp_framework *torch = named("pytorch-1.13");
+    const hp_framework *torch = framework_named("pytorch-1.13");
     const int plain = layer_named(w.g, "features.1.0.attn.attention"),
               shifted = layer_named(w.g, "features.1.1.attn.attention");
     const double map = bytes_of(w.g, w.g->layer[plain].out, 4), scores = 2.0 * 3 * 56 * 56 * 49 * 4;
@@ -179,7 +173,7 @@ static void windows_are_copied(void **state) {
     want(passes(torch, &w.m, w.g, shifted, HP_TASK_FWD), 4 + 8, (4 + 2 + 2) * scores + (4 + 4) * 2 * map);
     /* one kernel for attention: the mask is repeated (1), biased (2), padded (2) and read (1); its gradient
      * is added up */
-    const hp_framework *fused = named("pytorch-2");
+    const hp_framework *fused = framework_named("pytorch-2");
     want(passes(fused, &w.m, w.g, plain, HP_TASK_FWD), 1 + 2, (1 + 2) * 2 * map);
     want(passes(fused, &w.m, w.g, shifted, HP_TASK_FWD), 3 + 1 + 4,
          (1 + 2 + 2 + 1) * scores + (1 + 4) * 2 * map);
@@ -196,9 +190,9 @@ static void norms_of_inference_may_stay_kernels(void **state) {
     assert_int_equal(hp_graph_deploy(w.arena, w.g, &o, &g, NULL), HP_OK);
     const int first = layer_named(g, "layer1.0.conv1"), adds = layer_named(g, "layer1.0.conv2");
     const double y = bytes_of(g, g->layer[first].out, 4);
-    want(passes(named("mxnet"), &w.m, g, first, HP_TASK_FWD), 1, 2 * y);
-    want(passes(named("mxnet"), &w.m, g, adds, HP_TASK_FWD), 1, 3 * y);
-    want(passes(named("tensorrt"), &w.m, g, adds, HP_TASK_FWD), 0, 0);
+    want(passes(framework_named("mxnet"), &w.m, g, first, HP_TASK_FWD), 1, 2 * y);
+    want(passes(framework_named("mxnet"), &w.m, g, adds, HP_TASK_FWD), 1, 3 * y);
+    want(passes(framework_named("tensorrt"), &w.m, g, adds, HP_TASK_FWD), 0, 0);
     hp_arena_free(w.arena);
 }
 
@@ -232,7 +226,7 @@ static void rates_are_physical(void **state) {
 static void all_parts_norm_all_tokens(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "gpt:1,64,4,32,256", 32, 2);
-    const hp_framework *megatron = named("megatron-lm"), *torch = named("pytorch-1.13");
+    const hp_framework *megatron = framework_named("megatron-lm"), *torch = framework_named("pytorch-1.13");
     static const struct {
         const char *layer;
         bool whole;
@@ -263,7 +257,7 @@ static void all_parts_norm_all_tokens(void **state) {
 static void three_by_three_in_float32_multiplies_less(void **state) {
     (void)state;
     world a = make_world("thesis-a100", "resnet50", 64, 2), v = make_world("lassen", "resnet50", 64, 2);
-    const hp_framework *torch = named("pytorch-1.13");
+    const hp_framework *torch = framework_named("pytorch-1.13");
     static const struct {
         const char *layer;
         double left;
@@ -292,7 +286,7 @@ static void three_by_three_in_float32_multiplies_less(void **state) {
 static void gradients_in_tf32_are_transposed(void **state) {
     (void)state;
     world a = make_world("thesis-a100", "resnet18", 64, 2), v = make_world("lassen", "resnet18", 64, 2);
-    const hp_framework *torch = named("pytorch-1.13");
+    const hp_framework *torch = framework_named("pytorch-1.13");
     const int conv = layer_named(a.g, "layer1.0.conv1");
     const double x = bytes_of(a.g, a.g->layer[conv].in[0], 4), y = bytes_of(a.g, a.g->layer[conv].out, 4);
     want(passes(torch, &a.m, a.g, conv, HP_TASK_FWD), 0, 0);
@@ -309,7 +303,7 @@ static void gradients_in_tf32_are_transposed(void **state) {
 static void an_activation_of_its_own_reads_the_output_alone(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
-    const hp_framework *torch = named("pytorch-1.13");
+    const hp_framework *torch = framework_named("pytorch-1.13");
     const int layer = layer_named(w.g, "layer3.1.bn1");
     const double map = bytes_of(w.g, w.g->layer[layer].out, 4);
     const hp_tensor *y = &w.g->tensor[w.g->layer[layer].out];
@@ -330,7 +324,7 @@ static hp_work padded(const world *w, const hp_graph *g, int layer) {
     const hp_box out = {{0, 0, 0, 0}, {1, y->h, y->w, y->c}};
     const hp_work_case c = hp_work_case_at(g, layer, HP_TASK_FWD, &out);
     hp_work work = hp_work_of_case(g, HP_F32, &c);
-    hp_framework_pad(named("tensorrt"), &w->m, g, &c, &work);
+    hp_framework_pad(framework_named("tensorrt"), &w->m, g, &c, &work);
     return work;
 }
 
@@ -359,19 +353,7 @@ static void bytes_come_in_vectors(void **state) {
 /* --- the host at messages --- */
 
 static double step_of(world *w, const hp_framework *f, const char *strategy) {
-    hp_eval_setup setup = w->setup;
-    hp_strategy s;
-    hp_evaluation v;
-    hp_error err;
-    setup.framework = f;
-    setup.machine = &w->m;
-    setup.jitter_cv = -1;
-    setup.memory_limit = INT64_MAX / 2;
-    assert_int_equal(hp_strategy_parse(strategy, &s, &err), HP_OK);
-    hp_eval *e = hp_eval_new(w->arena, &setup);
-    if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK || v.reject.code)
-        fail_msg("%s is not evaluated: %s", strategy, v.reject.code ? v.reject.limit : err.text);
-    return v.figures.step_s;
+    return evaluate_under(w, f, strategy).figures.step_s;
 }
 
 /* Forward operations of ResNet-50 in training: 53 convolutions and norms, 49 activations, two poolings, the
@@ -381,7 +363,7 @@ enum { FORWARD_OPERATIONS = 53 + 53 + 49 + 3 };
 static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
     (void)state;
     world w = make_world("thesis-a100", "resnet-v2-110", 1024, 1);
-    hp_framework none = *named("mpi4dl"), host = none, paste = none;
+    hp_framework none = *framework_named("mpi4dl"), host = none, paste = none;
     none.host.message_ops = none.host.sum_ops = 0;
     none.memory.pastes = false;
     host.memory.pastes = false;
@@ -399,7 +381,7 @@ static void halos_cost_a_host_time_and_a_gradient_its_copies(void **state) {
 static void modules_take_their_time_forward(void **state) {
     (void)state;
     world w = make_world("lassen", "resnet50", 32, 1);
-    hp_framework slow = *named("pytorch-1.13"), twice = slow, none = slow;
+    hp_framework slow = *framework_named("pytorch-1.13"), twice = slow, none = slow;
     slow.host.module_s = 1e-3;
     twice.host.module_s = 2e-3;
     none.host.module_s = 0;
@@ -415,8 +397,8 @@ static void modules_take_their_time_forward(void **state) {
 static void a_step_has_a_beginning(void **state) {
     (void)state;
     world w = make_world("lassen", "resnet50", 32, 4), p = make_world("local", "cnn", 28, 4);
-    hp_framework none = *named("mxnet-graphs"), fed = none, regions = *named("pytorch-2-compiled"),
-                 twice = regions;
+    hp_framework none = *framework_named("mxnet-graphs"), fed = none,
+                 regions = *framework_named("pytorch-2-compiled"), twice = regions;
     fed.host.step_s = 5e-3;
     assert_true(fabs(step_of(&w, &fed, "dp=1") - step_of(&w, &none, "dp=1") - 5e-3) < 1e-9);
     twice.host.region_s *= 2;

@@ -14,31 +14,8 @@
 
 #include <cmocka.h>
 
-static const hp_framework *named(const char *name) {
-    const hp_framework *f = NULL;
-    hp_error err;
-    if (hp_framework_find(name, &f, &err) != HP_OK) fail_msg("%s", err.text);
-    return f;
-}
-
-static hp_evaluation evaluated(world *w, const hp_framework *f, const char *strategy) {
-    hp_eval_setup setup = w->setup;
-    hp_strategy s;
-    hp_evaluation v;
-    hp_error err;
-    setup.framework = f;
-    setup.machine = &w->m;
-    setup.jitter_cv = -1;
-    setup.memory_limit = INT64_MAX / 2;
-    assert_int_equal(hp_strategy_parse(strategy, &s, &err), HP_OK);
-    hp_eval *e = hp_eval_new(w->arena, &setup);
-    if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK || v.reject.code)
-        fail_msg("%s is not evaluated: %s", strategy, v.reject.code ? v.reject.limit : err.text);
-    return v;
-}
-
 static double step_of(world *w, const hp_framework *f, const char *strategy) {
-    return evaluated(w, f, strategy).figures.step_s;
+    return evaluate_under(w, f, strategy).figures.step_s;
 }
 
 /* ResNet-50 has 161 trained tensors: 53 convolutions, two of each of 53 norms, two of the classifier. With
@@ -49,7 +26,7 @@ static void an_update_waits_for_finite_gradients(void **state) {
     world w = make_world("thesis-a100", "resnet50", 224, 64), b = w;
     w.setup.graph = w.g = hp_graph_train_in(w.arena, w.g, HP_PREC_FP16);
     b.setup.graph = b.g = hp_graph_train_in(b.arena, b.g, HP_PREC_BF16);
-    hp_framework some = *named("pytorch-1.13"), more = some, ahead = some;
+    hp_framework some = *framework_named("pytorch-1.13"), more = some, ahead = some;
     some.host.update_ops[HP_SGD] = 50;
     more.host.update_ops[HP_SGD] = 100;
     ahead.host.update_ops[HP_SGD] = 0;
@@ -70,10 +47,11 @@ static void optimizers_of_many_kernels_move_more(void **state) {
     world w = make_world("thesis-a100", "cnn", 28, 4);
     hp_graph g = *w.g;
     g.optimizer = HP_ADAMW;
-    assert_true(fabs(hp_framework_update_factor(named("pytorch-1.13"), &g) - 22.0 / 7) < 1e-12);
-    assert_true(fabs(hp_framework_update_factor(named("deepspeed"), &g) - 1) < 1e-12); /* FusedAdam */
+    assert_true(fabs(hp_framework_update_factor(framework_named("pytorch-1.13"), &g) - 22.0 / 7) < 1e-12);
+    assert_true(fabs(hp_framework_update_factor(framework_named("deepspeed"), &g) - 1) <
+                1e-12); /* FusedAdam */
     g.optimizer = HP_SGD;
-    assert_true(fabs(hp_framework_update_factor(named("pytorch-1.13"), &g) - 11.0 / 5) < 1e-12);
+    assert_true(fabs(hp_framework_update_factor(framework_named("pytorch-1.13"), &g) - 11.0 / 5) < 1e-12);
     hp_arena_free(w.arena);
 }
 
@@ -82,9 +60,9 @@ static void optimizers_of_many_kernels_move_more(void **state) {
 static void a_small_batch_is_bound_by_the_host(void **state) {
     (void)state;
     world one = make_world("lassen", "resnet50", 224, 1), many = make_world("lassen", "resnet50", 224, 256);
-    assert_string_equal(evaluated(&one, named("pytorch-1.13"), "dp=1").bound_by, "host");
-    assert_string_equal(evaluated(&many, named("pytorch-1.13"), "dp=1").bound_by, "compute");
-    assert_string_equal(evaluated(&one, NULL, "dp=1").bound_by, "compute");
+    assert_string_equal(evaluate_under(&one, framework_named("pytorch-1.13"), "dp=1").bound_by, "host");
+    assert_string_equal(evaluate_under(&many, framework_named("pytorch-1.13"), "dp=1").bound_by, "compute");
+    assert_string_equal(evaluate_under(&one, NULL, "dp=1").bound_by, "compute");
     hp_arena_free(one.arena);
     hp_arena_free(many.arena);
 }

@@ -1,8 +1,9 @@
 /* test_exchange.c - parts of a layer that exchange their parts of a tensor: as messages, or, if a framework
  * has a communicator for them, in half the time of an all-reduce of all parts; within a node and across
  * nodes. */
-#include "costmodels/framework/framework.h"
 #include "sim/costs/costs.h"
+#include "tests/support/sim/frameworks.h"
+#include "tests/support/sim/messages.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,47 +15,21 @@
 
 enum { MOST = 32 };
 
-static void add_end(hp_role *r, hp_queue_kind kind, int peer, int64_t count) {
-    const int q = r->n_queue++;
-    r->queue[q] = (hp_queue){kind, peer, HP_CHANNEL_WITHIN, HP_BACKEND_NCCL};
-    r->task[r->n_task++] = (hp_task){.op = kind == HP_QUEUE_SEND ? HP_TASK_SEND : HP_TASK_RECV,
-                                     .queue = (int16_t)q,
-                                     .dtype = HP_F32,
-                                     .message = {0, count},
-                                     .layer = -1};
-}
-
 /* One exchange: each of n ranks sends each other one this many elements, all at once. */
 static hp_program *exchange_among(hp_arena *arena, int n, int64_t count) {
-    hp_program *p = HP_NEW(arena, hp_program, 1);
-    *p = (hp_program){.mode = HP_MODE_TRAIN,
-                      .dtype = HP_F32,
-                      .device = HP_DEVICE_CUDA,
-                      .dp = 1,
-                      .micro = 1,
-                      .clients = 1,
-                      .n_role = n,
-                      .role = HP_NEW(arena, hp_role, n)};
-    for (int k = 0; k < n; k++) {
-        hp_role *r = &p->role[k];
-        r->queue = HP_NEW(arena, hp_queue, 2 * MOST);
-        r->task = HP_NEW(arena, hp_task, 2 * MOST);
-        r->dep_first = HP_NEW(arena, int32_t, 2 * MOST + 1);
-        r->queue[r->n_queue++] = (hp_queue){HP_QUEUE_COMPUTE, -1, 0, HP_BACKEND_NCCL};
-        for (int other = 0; other < n; other++)
-            if (other != k) add_end(r, HP_QUEUE_RECV, other, count);
-        for (int d = 1; d < n; d++) add_end(r, HP_QUEUE_SEND, (k + d) % n, count);
-    }
-    return p;
+    message *m = HP_NEW(arena, message, n * n);
+    int n_message = 0;
+    for (int d = 1; d < n; d++)
+        for (int k = 0; k < n; k++) m[n_message++] = (message){k, (k + d) % n, HP_CHANNEL_WITHIN, count};
+    return message_program(arena, n, m, n_message, HP_BACKEND_NCCL);
 }
 
 static double seconds_of(hp_arena *arena, const hp_machine *m, const hp_cost_table *t, const char *framework,
                          int n, int64_t count) {
-    const hp_framework *f = NULL;
+    const hp_framework *f = framework_named(framework);
     hp_error err = {HP_OK, ""};
     const hp_sim_options o = {.straggler_rank = -1, .fold = true};
     hp_sim_result r;
-    assert_int_equal(hp_framework_find(framework, &f, &err), HP_OK);
     const hp_program *p = exchange_among(arena, n, count);
     hp_cost_cache *cache = hp_cost_cache_new(arena, t, m, f);
     const hp_sim_costs costs = hp_costs_of_program(arena, cache, p, NULL);

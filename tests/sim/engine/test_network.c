@@ -2,6 +2,7 @@
  * narrowest shared place, because max-min shares of equal messages are equal there. */
 #include "machines/network.h"
 #include "sim/engine/sim.h"
+#include "tests/support/sim/messages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,50 +11,11 @@
 
 #include <cmocka.h>
 
-enum { ALONE_NS = 1000000, RANKS = 32, MESSAGES = 64 };
-
-typedef struct message {
-    int from, to;
-} message;
+enum { ALONE_NS = 1000000, RANKS = 32 };
 
 static double one_ms(void *self, const hp_program *p, const hp_graph *g, int rank, int task) {
     (void)self, (void)p, (void)g, (void)rank, (void)task;
     return 1e-9 * ALONE_NS;
-}
-
-/* A rank's end of a message is a separate queue with one task, so all start together. */
-static void add_end(hp_role *r, hp_queue_kind kind, int peer, int channel, hp_backend by) {
-    const int q = r->n_queue++;
-    r->queue[q] = (hp_queue){kind, peer, channel, by};
-    r->task[r->n_task++] = (hp_task){.op = kind == HP_QUEUE_SEND ? HP_TASK_SEND : HP_TASK_RECV,
-                                     .queue = (uint8_t)q,
-                                     .dtype = HP_F32,
-                                     .message = {0, 1},
-                                     .layer = -1};
-}
-
-static hp_program *program_of(hp_arena *arena, const message *m, int n, hp_backend by) {
-    hp_program *p = HP_NEW(arena, hp_program, 1);
-    *p = (hp_program){.mode = HP_MODE_TRAIN,
-                      .dtype = HP_F32,
-                      .device = HP_DEVICE_CUDA,
-                      .dp = 1,
-                      .micro = 1,
-                      .clients = 1,
-                      .n_role = RANKS,
-                      .role = HP_NEW(arena, hp_role, RANKS)};
-    for (int k = 0; k < RANKS; k++) {
-        hp_role *r = &p->role[k];
-        r->queue = HP_NEW(arena, hp_queue, MESSAGES + 1);
-        r->task = HP_NEW(arena, hp_task, MESSAGES);
-        r->dep_first = HP_NEW(arena, int32_t, MESSAGES + 1);
-        r->queue[r->n_queue++] = (hp_queue){HP_QUEUE_COMPUTE, -1, 0, by};
-    }
-    for (int i = 0; i < n; i++) {
-        add_end(&p->role[m[i].from], HP_QUEUE_SEND, m[i].to, i, by);
-        add_end(&p->role[m[i].to], HP_QUEUE_RECV, m[i].from, i, by);
-    }
-    return p;
 }
 
 static const double LATENCY = 0.25; /* share of a lone message's time that does not depend on bytes */
@@ -62,15 +24,17 @@ static double a_quarter(void *self, const hp_program *p, const hp_graph *g, int 
     return LATENCY * one_ms(self, p, g, rank, task);
 }
 
-/* Duration of all messages together, in units of one alone. */
+/* Duration of all messages together, each on a channel of its own, in units of one alone. */
 static double times_alone(const hp_machine *m, const message *list, int n, hp_backend by, bool latency) {
     hp_arena *arena = hp_arena_new();
     const hp_sim_costs costs = {.seconds = one_ms, .latency = latency ? a_quarter : NULL};
     const hp_sim_options o = {.straggler_rank = -1};
     hp_sim_result r;
     hp_error err = {HP_OK, ""};
-    if (hp_sim_run(arena, program_of(arena, list, n, by), NULL, m, &costs, &o, &r, &err) != HP_OK)
-        fail_msg("%s", err.text);
+    message *own = HP_NEW(arena, message, n);
+    for (int i = 0; i < n; i++) own[i] = (message){list[i].from, list[i].to, i, 1};
+    const hp_program *p = message_program(arena, RANKS, own, n, by);
+    if (hp_sim_run(arena, p, NULL, m, &costs, &o, &r, &err) != HP_OK) fail_msg("%s", err.text);
     const double times = (double)r.makespan_ns / ALONE_NS;
     hp_arena_free(arena);
     return times;

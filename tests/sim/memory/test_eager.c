@@ -5,6 +5,7 @@
 #include "networks/nets/nets.h"
 #include "sim/memory/eager.h"
 #include "sim/memory/eager_store.h"
+#include "tests/support/sim/frameworks.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -20,13 +21,6 @@ enum {
     H = 64,
     A = 4
 }; /* tokens, sequences, channels, heads: tensors are whole blocks of memory */
-
-static const hp_framework *named(const char *name) {
-    const hp_framework *f;
-    hp_error err = {HP_OK, ""};
-    if (hp_framework_find(name, &f, &err) != HP_OK) fail_msg("%s", err.text);
-    return f;
-}
 
 static void must(hp_status status, const hp_error *err) {
     if (status != HP_OK) fail_msg("%s", err->text);
@@ -76,13 +70,13 @@ static double matrices(const hp_graph *g) {
 /* Bytes that a block of a GPT adds, besides its parameters: 12 for each parameter, and 2 more for cast
  * matrices. */
 static double of_a_block(const char *framework, hp_prec prec, int heads) {
-    const bool casts = prec != HP_PREC_FP32 && !named(framework)->memory.half_model;
+    const bool casts = prec != HP_PREC_FP32 && !framework_named(framework)->memory.half_model;
     double bytes[2];
     for (int i = 0; i < 2; i++) {
         char net[64];
         snprintf(net, sizeof net, "gpt:%d,%d,%d,%d,512", 2 + 2 * i, H, heads, S);
         const world w = lowered(net, S, B, prec, HP_MODE_TRAIN);
-        bytes[i] = (double)hp_eager_bytes(w.p, w.g, named(framework), 0) - 12 * parameters(w.g) -
+        bytes[i] = (double)hp_eager_bytes(w.p, w.g, framework_named(framework), 0) - 12 * parameters(w.g) -
                    (casts ? 2 : 0) * matrices(w.g);
         hp_arena_free(w.arena);
     }
@@ -131,7 +125,7 @@ static void logits_come_in_fours(void **state) {
             char net[64];
             snprintf(net, sizeof net, "gpt:1,%d,%d,%d,%d", H, A, S, 8192 << k);
             const world w = lowered(net, S, B, cases[i].prec, HP_MODE_TRAIN);
-            bytes[k] = (double)hp_eager_bytes(w.p, w.g, named("pytorch-1.13"), 0);
+            bytes[k] = (double)hp_eager_bytes(w.p, w.g, framework_named("pytorch-1.13"), 0);
             hp_arena_free(w.arena);
         }
         near(bytes[1] - bytes[0], 8192.0 * (cases[i].bytes * S * B + cases[i].of_weights * H));
@@ -144,9 +138,9 @@ static void inference_holds_two_maps_of_scores(void **state) {
     for (int image = 512; image <= 1024; image *= 2) {
         const world w = lowered("vit-b16", image, 1, HP_PREC_FP32, HP_MODE_INFER);
         const double tokens = image / 16.0 * image / 16 + 1, maps = 2 * 12 * tokens * tokens * 4;
-        const double bytes = (double)hp_eager_infer_bytes(w.p, w.g, named("pytorch-1.13"), 0);
+        const double bytes = (double)hp_eager_infer_bytes(w.p, w.g, framework_named("pytorch-1.13"), 0);
         assert_true(bytes >= maps && bytes < maps + 12 * tokens * 768 * 4);
-        assert_true((double)hp_eager_infer_bytes(w.p, w.g, named("tensorrt"), 0) < maps / 3);
+        assert_true((double)hp_eager_infer_bytes(w.p, w.g, framework_named("tensorrt"), 0) < maps / 3);
         hp_arena_free(w.arena);
     }
 }
@@ -157,11 +151,11 @@ static void inference_holds_two_maps_of_scores(void **state) {
 static void a_workspace_holds_the_input_once_more(void **state) {
     (void)state;
     const world w = lowered("resnet-v2-110", 256, 2, HP_PREC_FP16, HP_MODE_INFER);
-    hp_framework last = *named("pytorch-1.13");
+    hp_framework last = *framework_named("pytorch-1.13");
     last.kernels.channels_first = false;
     const double map = 2.0 * 64 * 256 * 256 * 2, labels = 2 * 4;
     near((double)hp_eager_infer_bytes(w.p, w.g, &last, 0), 3 * map + labels);
-    near((double)hp_eager_infer_bytes(w.p, w.g, named("pytorch-1.13"), 0), 3.25 * map + labels);
+    near((double)hp_eager_infer_bytes(w.p, w.g, framework_named("pytorch-1.13"), 0), 3.25 * map + labels);
     hp_arena_free(w.arena);
 }
 
@@ -170,7 +164,7 @@ static void a_workspace_holds_the_input_once_more(void **state) {
 static void windows_have_the_scores_of_their_own_keys(void **state) {
     (void)state;
     const world w = lowered("swin-t", 224, 1, HP_PREC_FP32, HP_MODE_TRAIN);
-    const hp_eager_store s = hp_eager_store_of(w.arena, w.g, named("pytorch-1.13"), HP_F32);
+    const hp_eager_store s = hp_eager_store_of(w.arena, w.g, framework_named("pytorch-1.13"), HP_F32);
     for (int l = 0; l < w.g->n_layer; l++) {
         const hp_tensor *y = &w.g->tensor[w.g->layer[l].out];
         if (w.g->layer[l].op != HP_ATTENTION || y->h != 56) continue;
@@ -191,7 +185,7 @@ static void what_ran_fits_and_what_ran_out_does_not(void **state) {
                  {"densenet121", 224, 256, 384},     {"swin-t", 224, 256, 384},
                  {"resnet101", 224, 256, 384},       {"vgg16", 224, 384, 512},
                  {"vit-b16", 224, 192, 256},         {"vit-b16", 384, 32, 48}};
-    const hp_framework *f = named("pytorch-1.13");
+    const hp_framework *f = framework_named("pytorch-1.13");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int out = 0; out < (cases[i].ran_out ? 2 : 1); out++) {
             const int batch = out ? cases[i].ran_out : cases[i].ran;
@@ -208,7 +202,7 @@ static void what_was_inferred_fits(void **state) {
     (void)state;
     static const char *const nets[] = {"vgg16",      "vgg19", "resnet101", "swin-b", "vit:24,1024,16,16",
                                        "densenet121"};
-    const hp_framework *f = named("pytorch-1.13");
+    const hp_framework *f = framework_named("pytorch-1.13");
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         const world w = lowered(nets[i], 224, 1024, HP_PREC_FP16, HP_MODE_INFER);
         const double bytes = (double)hp_eager_infer_bytes(w.p, w.g, f, 0) + f->memory.context_bytes;
@@ -221,7 +215,7 @@ static void what_was_inferred_fits(void **state) {
 static void allocations_come_in_blocks(void **state) {
     (void)state;
     static const int64_t MI = 1 << 20;
-    const hp_framework *torch = named("pytorch-1.13");
+    const hp_framework *torch = framework_named("pytorch-1.13");
     const struct {
         int64_t bytes, block;
     } cases[] = {{0, 0},
@@ -234,7 +228,7 @@ static void allocations_come_in_blocks(void **state) {
                  {33 * MI, 34 * MI}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(hp_framework_block(torch, cases[i].bytes), cases[i].block);
-    assert_int_equal(hp_framework_block(named("tensorrt"), 513), 513);
+    assert_int_equal(hp_framework_block(framework_named("tensorrt"), 513), 513);
 }
 
 /* 16 bytes a parameter in 16 bits with Adam: 2 and 2 of the model and its gradients, 12 of the optimizer's
@@ -252,7 +246,8 @@ static void models_of_16_bits_have_16_bytes_a_parameter(void **state) {
     s.prec = HP_PREC_BF16;
     must(hp_lower(w.arena, w.g, &s, &o, &w.p, &err), &err);
     for (int i = 0; i < 2; i++) {
-        const double each = (double)hp_eager_bytes(w.p, w.g, named(frameworks[i]), 0) / parameters(w.g);
+        const double each =
+            (double)hp_eager_bytes(w.p, w.g, framework_named(frameworks[i]), 0) / parameters(w.g);
         if (each < 16 || each > 16.2) fail_msg("%s: %.2f bytes a parameter", frameworks[i], each);
     }
     hp_arena_free(w.arena);

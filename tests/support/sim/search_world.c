@@ -34,6 +34,22 @@ void world_use_rows(world *w, const char *rows) {
     w->setup.table = t;
 }
 
+hp_evaluation evaluate_under(world *w, const hp_framework *f, const char *strategy) {
+    hp_eval_setup setup = w->setup;
+    hp_strategy s;
+    hp_evaluation v;
+    hp_error err;
+    setup.framework = f;
+    setup.machine = &w->m;
+    setup.jitter_cv = -1;
+    setup.memory_limit = INT64_MAX / 2;
+    if (hp_strategy_parse(strategy, &s, &err) != HP_OK) fail_msg("%s", err.text);
+    hp_eval *e = hp_eval_new(w->arena, &setup);
+    if (hp_evaluate(e, w->arena, &s, HP_EVAL_PLACED, &v, &err) != HP_OK || v.reject.code)
+        fail_msg("%s is not evaluated: %s", strategy, v.reject.code ? v.reject.limit : err.text);
+    return v;
+}
+
 hp_space space_of(const world *w, int devices) {
     return (hp_space){.graph = w->g,
                       .mode = w->setup.mode,
