@@ -1,4 +1,4 @@
-/* text.c - appends text to a fixed-size buffer. */
+/* text.c - appends text to a fixed-size buffer; quotes words for a shell. */
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -26,4 +26,9 @@ const char *hp_shell_quoted(hp_arena *arena, const char *s) {
     }
     strcpy(at, "'");
     return out;
+}
+
+const char *hp_shell_word(hp_arena *arena, const char *s) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    return *s && s[strspn(s, plain)] == '\0' ? s : hp_shell_quoted(arena, s);
 }

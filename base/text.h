@@ -16,5 +16,7 @@ void hp_text_add(hp_text t, const char *fmt, ...) __attribute__((format(printf, 
 
 /* Quotes text for a shell: 'as it is'. Lives in `arena`. */
 const char *hp_shell_quoted(hp_arena *arena, const char *s);
+/* The same where a shell needs the quotes; other text is returned as it is. */
+const char *hp_shell_word(hp_arena *arena, const char *s);
 
 #endif

@@ -75,15 +75,18 @@ static int compare_gpus(const void *a, const void *b) {
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
-/* images/s of the executed run if it ran this candidate, with the same batch. */
-static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate *c) {
-    if (!s->has_exec || s->exec.n_iter == 0 || strcmp(s->exec.strategy, c->strategy) != 0) return NAN;
-    hp_trace t = s->exec;
+double hp_plot_measured_rate(hp_arena *arena, const hp_trace *exec, const hp_plot_candidate *c) {
+    if (!exec || exec->n_iter == 0 || strcmp(exec->strategy, c->strategy) != 0) return NAN;
+    hp_trace t = *exec;
     hp_trace_drop_warmup(&t);
     return c->images_per_s * c->step_s / hp_median(hp_trace_steps(arena, &t), t.n_iter);
 }
 
-static bool is_of(const hp_plot_curve *curve, const hp_plot_candidate *c) {
+static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate *c) {
+    return hp_plot_measured_rate(arena, s->has_exec ? &s->exec : NULL, c);
+}
+
+bool hp_plot_is_of(const hp_plot_curve *curve, const hp_plot_candidate *c) {
     for (int i = 0; curve && i < curve->n; i++)
         if (strcmp(curve->strategy[i], c->strategy) == 0) return true;
     return !curve;
@@ -97,7 +100,7 @@ static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, const hp_plot_
         const hp_plot_candidate *c = &s->candidate[i];
         const bool possible =
             c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0;
-        if (!possible || !is_of(curve, c)) continue;
+        if (!possible || !hp_plot_is_of(curve, c)) continue;
         int k = 0;
         while (k < n && out[k].c->gpus != c->gpus) k++;
         if (k == n) out[n++] = (best){c, NAN};

@@ -124,6 +124,11 @@ hp_status hp_plot_balance(const hp_plot_balance_line *line, int n_line, int n, h
 hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, const char *line, hp_canvas *c,
                           hp_error *err);
 
+/* images/s of a run (NULL: none) if it ran the candidate's strategy; NaN: it did not. */
+double hp_plot_measured_rate(hp_arena *arena, const hp_trace *exec, const hp_plot_candidate *c);
+/* Is the candidate on the curve? NULL: a curve of all candidates. */
+bool hp_plot_is_of(const hp_plot_curve *curve, const hp_plot_candidate *c);
+
 /* The candidates on the front of memory, images/s and device hours (base/front.h), as stored or else
  * computed. front: room for all. Returns their number. */
 int hp_plot_front(hp_arena *arena, const hp_plot_source *s, const hp_plot_candidate **front);

@@ -2,12 +2,11 @@
  * predicted against measured tasks. */
 #include "cli/report/report_data.h"
 
+#include "base/text.h"
 #include "machines/shipped.h"
 #include "traces/check/compare.h"
-#include "traces/trace_text.h"
 
 #include <math.h>
-#include <string.h>
 
 /* --- scaling --- */
 
@@ -16,27 +15,13 @@ static bool is_possible(const hp_plot_candidate *c) {
            isfinite(c->memory_bytes) && c->memory_bytes > 0;
 }
 
-static bool is_of(const hp_plot_curve *curve, const char *strategy) {
-    for (int i = 0; curve && i < curve->n; i++)
-        if (strcmp(curve->strategy[i], strategy) == 0) return true;
-    return !curve;
-}
-
-/* images/s of the run with this strategy; NaN: there is none. */
-static double measured_rate(const report *r, const hp_plot_candidate *c) {
-    if (!r->exec || strcmp(r->exec->strategy, c->strategy) != 0) return NAN;
-    hp_trace t = *r->exec;
-    hp_trace_drop_warmup(&t);
-    return c->images_per_s * c->step_s / hp_median(hp_trace_steps(r->arena, &t), t.n_iter);
-}
-
 static json_t *point_json(const report *r, const hp_plot_candidate *c) {
     const double steps = c->images_per_s * c->step_s; /* images of a step */
-    return json_pack("{s:s, s:i, s:f, s:o, s:o, s:f, s:o}", "strategy", c->strategy, "devices", (int)c->gpus,
-                     "images_per_s", c->images_per_s, "low",
-                     report_known(c->step_high_s > 0 ? steps / c->step_high_s : 0), "high",
-                     report_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes",
-                     c->memory_bytes, "measured", cli_json_number(measured_rate(r, c)));
+    return json_pack(
+        "{s:s, s:i, s:f, s:o, s:o, s:f, s:o}", "strategy", c->strategy, "devices", (int)c->gpus,
+        "images_per_s", c->images_per_s, "low", report_known(c->step_high_s > 0 ? steps / c->step_high_s : 0),
+        "high", report_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes", c->memory_bytes,
+        "measured", cli_json_number(hp_plot_measured_rate(r->arena, r->exec, c)));
 }
 
 /* The best candidate of a curve for each number of devices, ascending; *n: how many. */
@@ -47,7 +32,7 @@ static json_t *curve_json(const report *r, const hp_plot_source *s, const hp_plo
         const hp_plot_candidate *best = NULL;
         for (int i = 0; i < s->n_candidate; i++) {
             const hp_plot_candidate *c = &s->candidate[i];
-            if (!is_possible(c) || c->gpus <= last || !is_of(curve, c->strategy)) continue;
+            if (!is_possible(c) || c->gpus <= last || !hp_plot_is_of(curve, c)) continue;
             if (!best || c->gpus < best->gpus ||
                 (c->gpus == best->gpus && c->images_per_s > best->images_per_s))
                 best = c;
@@ -76,7 +61,7 @@ static void add_curve(const report *r, const hp_plot_source *s, const hp_plot_cu
 static const char *plot_all(const report *r) {
     const char *line = "hplan plot scaling";
     for (int i = 0; i < r->n; i++)
-        line = hp_arena_printf(r->arena, "%s %s", line, report_word(r, r->source[i].path));
+        line = hp_arena_printf(r->arena, "%s %s", line, hp_shell_word(r->arena, r->source[i].path));
     return line;
 }
 
@@ -84,7 +69,7 @@ static const char *plot_all(const report *r) {
 static const char *machine_word(const report *r) {
     const char *name = r->plan.machine.name;
     const bool known = hp_machine_shipped(name) || hp_device_of_machine(name);
-    return known ? report_word(r, name) : "MACHINE";
+    return known ? hp_shell_word(r->arena, name) : "MACHINE";
 }
 
 /* A search on the same machine. */

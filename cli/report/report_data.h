@@ -61,8 +61,7 @@ double report_memory_capacity(const report *r);
 const char *report_title(const report *r);
 /* What a step takes a batch of: "images", or "sequences" of ids. */
 const char *report_samples(const report *r);
-/* A word as a shell reads it, and "hplan VERB FILE". */
-const char *report_word(const report *r, const char *word);
+/* "hplan VERB FILE" */
 const char *report_command(const report *r, const char *verb, const char *path);
 /* "hplan VERB --net N --image HxW OPTIONS", of the subject's network and images. */
 const char *report_on_subject(const report *r, const char *verb, const char *options);
@@ -72,6 +71,7 @@ json_t *report_absent(const char *why, const char *command);
 json_t *report_text(const report *r, const char *text);
 /* A positive number of a file; null: it is none, or not known. */
 json_t *report_known(double v);
+json_t *report_names(const char *const *name, int n);
 
 /* Ranks that one row stands for, as the simulator folds them: those of the trace's ranks, at most `most`. */
 typedef struct report_row {

@@ -25,12 +25,6 @@ static json_t *numbers_json(const int64_t *number, int n) {
     return list;
 }
 
-static json_t *names_json(void) {
-    json_t *list = json_array();
-    for (int k = 0; k < REPORT_PARTS; k++) json_array_append_new(list, json_string(report_part_names[k]));
-    return list;
-}
-
 static json_t *bar_json(const report *r, const report_row *row) {
     const int role = row->rank % r->plan.program->n_role;
     int64_t parts[REPORT_PARTS], peaks[REPORT_PARTS];
@@ -50,7 +44,8 @@ json_t *report_memory(const report *r) {
     json_t *bars = json_array();
     const int n = report_rows(r, r->plan.program->n_role, MOST_BARS, &row, &left_out);
     for (int i = 0; i < n; i++) json_array_append_new(bars, bar_json(r, &row[i]));
-    return json_pack("{s:o, s:o, s:o, s:i, s:b, s:s}", "parts", names_json(), "bars", bars, "capacity",
-                     cli_json_number(report_memory_capacity(r)), "left_out", left_out, "eager",
-                     (int)r->setup.eager, "command", report_command(r, "explain", r->path));
+    return json_pack("{s:o, s:o, s:o, s:i, s:b, s:s}", "parts", report_names(report_part_names, REPORT_PARTS),
+                     "bars", bars, "capacity", cli_json_number(report_memory_capacity(r)), "left_out",
+                     left_out, "eager", (int)r->setup.eager, "command",
+                     report_command(r, "explain", r->path));
 }

@@ -175,12 +175,6 @@ static json_t *side_json(const report *r, const char *name, const hp_trace *t) {
                      "rows", rows);
 }
 
-static json_t *names_json(const char *const *name, int n) {
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++) json_array_append_new(list, json_string(name[i]));
-    return list;
-}
-
 static json_t *layers_json(const report *r) {
     json_t *list = json_array();
     for (int i = 0; i < r->plan.graph->n_layer; i++)
@@ -194,8 +188,8 @@ json_t *report_timeline(const report *r) {
     if (r->sim) json_array_append_new(sides, side_json(r, "predicted", r->sim));
     if (r->exec) json_array_append_new(sides, side_json(r, "measured", r->exec));
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "layers", layers_json(r), "phases",
-                     names_json(hp_phase_names, HP_PHASES), "sources",
-                     names_json(hp_source_names, HP_SOURCE_GUESS + 1), "sides", sides, "command",
+                     report_names(hp_phase_names, HP_PHASES), "sources",
+                     report_names(hp_source_names, HP_SOURCE_GUESS + 1), "sides", sides, "command",
                      report_command(r, "plot timeline", r->exec ? r->exec_path : r->path), "to_measure",
                      r->exec ? json_null() : json_string(report_command(r, "run", r->path)));
 }

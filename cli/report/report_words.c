@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <math.h>
-#include <string.h>
 
 /* "224 x 224"; of a text, which is one wide, "1024 tokens" */
 static const char *sample_size(const report *r) {
@@ -26,23 +25,15 @@ const char *report_samples(const report *r) {
     return hp_graph_reads_ids(r->plan.graph) ? "sequences" : "images";
 }
 
-static bool is_plain(const char *word) {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_%+=:,./-";
-    return *word && word[strspn(word, plain)] == 0;
-}
-
-const char *report_word(const report *r, const char *word) {
-    return is_plain(word) ? word : hp_shell_quoted(r->arena, word);
-}
-
 const char *report_command(const report *r, const char *verb, const char *path) {
-    return hp_text_clean(r->arena, hp_arena_printf(r->arena, "hplan %s %s", verb, report_word(r, path)));
+    return hp_text_clean(r->arena,
+                         hp_arena_printf(r->arena, "hplan %s %s", verb, hp_shell_word(r->arena, path)));
 }
 
 const char *report_on_subject(const report *r, const char *verb, const char *options) {
     const hp_plan *p = &r->plan;
-    const char *net =
-        p->model ? "--onnx MODEL.onnx" : hp_arena_printf(r->arena, "--net %s", report_word(r, p->net));
+    const char *net = p->model ? "--onnx MODEL.onnx"
+                               : hp_arena_printf(r->arena, "--net %s", hp_shell_word(r->arena, p->net));
     const char *image =
         p->image_w == 1 ? "" : hp_arena_printf(r->arena, " --image %dx%d", p->image_h, p->image_w);
     const char *mode = r->plan.program->mode == (int32_t)HP_MODE_INFER ? " --mode infer" : "";
@@ -63,4 +54,10 @@ json_t *report_text(const report *r, const char *text) {
 
 json_t *report_known(double v) {
     return cli_json_number(v > 0 ? v : NAN);
+}
+
+json_t *report_names(const char *const *name, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) json_array_append_new(list, json_string(name[i]));
+    return list;
 }

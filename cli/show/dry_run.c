@@ -6,14 +6,6 @@
 #include "base/text.h"
 #include "base/units.h"
 
-#include <string.h>
-
-/* Quotes a word as briefly as a shell allows. */
-static const char *word(hp_arena *arena, const char *s) {
-    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    return *s && strspn(s, plain) == strlen(s) ? s : hp_shell_quoted(arena, s);
-}
-
 static void print_text(hp_arena *arena, const hp_plan *plan, const cli_launch *l, const launch_command *c,
                        const char *trace) {
     char threads[16], bytes[32];
@@ -23,11 +15,11 @@ static void print_text(hp_arena *arena, const hp_plan *plan, const cli_launch *l
     for (int r = 0; r < plan->program->n_role; r++)
         if (plan->program->role[r].arena_bytes > most) most = plan->program->role[r].arena_bytes;
     printf("# %d rank%s, %s planned on the fullest; the trace goes into %s\n", l->ranks,
-           l->ranks == 1 ? "" : "s", hp_format_bytes((double)most, bytes), word(arena, trace));
+           l->ranks == 1 ? "" : "s", hp_format_bytes((double)most, bytes), hp_shell_word(arena, trace));
     printf("# %s holds a copy of the plan and the ranks' rings while it runs; its name is new each time\n",
-           word(arena, l->scratch));
-    for (int i = 0; i < n; i++) printf("%s=%s ", list[i].name, word(arena, list[i].value));
-    for (int i = 0; i < c->n; i++) printf("%s%s", i ? " " : "", word(arena, c->word[i]));
+           hp_shell_word(arena, l->scratch));
+    for (int i = 0; i < n; i++) printf("%s=%s ", list[i].name, hp_shell_word(arena, list[i].value));
+    for (int i = 0; i < c->n; i++) printf("%s%s", i ? " " : "", hp_shell_word(arena, c->word[i]));
     printf("\n");
 }
 
