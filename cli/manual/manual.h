@@ -23,6 +23,12 @@ void manual_print_commands(const char *begin);
 /* The text after the first newline; NULL: there is none. */
 const char *manual_next_line(const char *text);
 
+/* Rows of cli/commands.def, and one with a name of NULL. command: whose subcommand it is; "": none's. */
+typedef struct manual_command {
+    const char *command, *name, *summary;
+} manual_command;
+extern const manual_command manual_commands[];
+
 /* The exit codes in words: 'code', 'meaning', ...; ends with a code of NULL. */
 typedef struct manual_exit {
     const char *code, *meaning;

@@ -25,16 +25,13 @@ const manual_exit manual_exits[] = {{"0", "ok"},
                                     {"128+n", "signal n"},
                                     {NULL, NULL}};
 
-static const struct {
-    const char *command, *name, *summary; /* command "": name is one itself */
-} commands[] = {
+const manual_command manual_commands[] = {
 #define COMMAND(name, summary)             {"", #name, summary},
 #define SUBCOMMAND(command, name, summary) {#command, #name, summary},
 #include "cli/commands.def"
 #undef COMMAND
 #undef SUBCOMMAND
-};
-enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]) };
+    {NULL, NULL, NULL}};
 
 /* --- text in roff --- */
 
@@ -105,11 +102,10 @@ static void put_also(const char *pages) {
 /* --- a command --- */
 
 static const char *summary_of(const char *name) {
-    for (int i = 0; i < N_COMMAND; i++) {
+    for (const manual_command *c = manual_commands; c->name; c++) {
         char title[64];
-        snprintf(title, sizeof title, "hplan %s%s%s", commands[i].command, *commands[i].command ? " " : "",
-                 commands[i].name);
-        if (!strcmp(title, name)) return commands[i].summary;
+        snprintf(title, sizeof title, "hplan %s%s%s", c->command, *c->command ? " " : "", c->name);
+        if (!strcmp(title, name)) return c->summary;
     }
     return "";
 }
@@ -181,11 +177,10 @@ void manual_print_overview(void) {
          "what was\n"
          "measured.\nResults go to stdout, messages to stderr; \\fB\\-\\-json\\fR prints one JSON object.\n"
          ".SH COMMANDS\nEach has a page of its own, as\n.BR hplan\\-simulate (1).");
-    for (int i = 0; i < N_COMMAND; i++) {
+    for (const manual_command *c = manual_commands; c->name; c++) {
         char words[64];
-        snprintf(words, sizeof words, "%s%s%s", commands[i].command, *commands[i].command ? " " : "",
-                 commands[i].name);
-        put_entry(words, commands[i].summary);
+        snprintf(words, sizeof words, "%s%s%s", c->command, *c->command ? " " : "", c->name);
+        put_entry(words, c->summary);
     }
     puts(".SH EXIT STATUS");
     for (const manual_exit *e = manual_exits; e->code; e++) put_entry(e->code, e->meaning);

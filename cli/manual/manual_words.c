@@ -155,18 +155,10 @@ static bool follows(const char *usage, int n, char *const *word, const char **ne
     return true;
 }
 
-static void offer_subcommands(const char *name, const typed *t) {
-    static const struct {
-        const char *command, *name, *summary;
-    } rows[] = {
-#define COMMAND(name, summary)
-#define SUBCOMMAND(command, name, summary) {"hplan " #command, #name, summary},
-#include "cli/commands.def"
-#undef COMMAND
-#undef SUBCOMMAND
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (!strcmp(rows[i].command, name)) offer(t, rows[i].name, "", rows[i].summary);
+/* Commands of a command; of "": hplan's own. */
+static void offer_commands(const char *command, const typed *t) {
+    for (const manual_command *c = manual_commands; c->name; c++)
+        if (!strcmp(c->command, command)) offer(t, c->name, "", c->summary);
 }
 
 static void offer_words(const char *usages, int n, char *const *word, const typed *t) {
@@ -195,15 +187,13 @@ void manual_print_words(const struct argp *argp, const char *name, int n, char *
     } else if (*last == '-') {
         offer_options(argp->options, &(typed){"", 0, last});
     } else {
-        if (!n_plain) offer_subcommands(name, &(typed){"", 0, last});
+        if (!n_plain) offer_commands(name + strlen("hplan "), &(typed){"", 0, last});
         offer_words(argp->args_doc, n_plain, plain, &(typed){"", 0, last});
     }
 }
 
 void manual_print_commands(const char *begin) {
     const typed t = {"", 0, begin};
-#define COMMAND(name, summary) offer(&t, #name, "", summary);
-#include "cli/commands.def"
-#undef COMMAND
+    offer_commands("", &t);
     offer(&t, "help", "", "explains one command");
 }
