@@ -8,13 +8,18 @@ static void print_code(const char *text) {
     putchar('`');
 }
 
+/* Escapes ~, which strikes text out in GitHub's Markdown. */
+static void print_text(const char *text) {
+    for (; *text; text++) printf(*text == '~' ? "\\%c" : "%c", *text);
+}
+
 static void print_row(const hp_check *c, const hp_check_row *r) {
     char old[GATE_CELL], new[GATE_CELL], change[GATE_CELL], p[GATE_CELL];
     const char *word = gate_word(r);
     const bool bad = r->verdict == HP_VERDICT_REGRESSION;
-    const char *delta = gate_change(c, r, change);
-    printf("| %s | %s | %s | %s%s | %s | %s%s%s |\n", r->name, gate_value(r, &r->old, old),
-           gate_value(r, &r->new, new), *delta == '~' ? "\\" : "", delta, gate_p(c, r, p), bad ? "**" : "",
+    printf("| %s | %s | %s | ", r->name, gate_value(r, &r->old, old), gate_value(r, &r->new, new));
+    print_text(gate_change(c, r, change));
+    printf(" | %s | %s%s%s |\n", gate_p(c, r, p), bad ? "**" : "",
            *word ? word : hp_verdict_names[r->verdict], bad ? "**" : "");
 }
 
@@ -53,6 +58,7 @@ void gate_print_markdown(const gate *g) {
         if (c->row[i].verdict == HP_VERDICT_REGRESSION) printf("- %s\n", gate_reason(&c->row[i], text));
     if (c->n_regression && *gate_result(c, text)) printf("- %s\n", text);
     print_facts(g);
-    printf("- %s\n- %s\n- ±: 95%% interval of the median; \\~ may be chance (p >= %.2g)\n",
-           gate_samples(c, text), GATE_SIGNS, c->alpha);
+    printf("- %s\n- %s\n- ", gate_samples(c, text), GATE_SIGNS);
+    print_text(gate_chance(c, text));
+    printf("\n");
 }
