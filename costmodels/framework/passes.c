@@ -60,12 +60,16 @@ double hp_framework_scores(const hp_graph *g, const hp_work_case *c) {
     return each * rounded_up(h, l->window.kh) * rounded_up(w, l->window.kw) * l->window.kh * l->window.kw;
 }
 
+static bool is_shifted(const hp_layer *l) {
+    return l->window.pad_h > 0 || l->window.pad_w > 0;
+}
+
 /* One product writes the scores, another reads them; in between, they are scaled, masked, turned into
  * probabilities and dropped. */
 static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
                        bool autocast, hp_framework_passes *p) {
     const hp_layer *l = &g->layer[c->layer];
-    const bool backward = c->op == HP_TASK_BWD, shifted = l->window.pad_h > 0 || l->window.pad_w > 0;
+    const bool backward = c->op == HP_TASK_BWD, shifted = is_shifted(l);
     const double *of = autocast ? f->attention.score_passes_autocast : f->attention.score_passes;
     double passes = of[backward];
     if (passes <= 0) return;
@@ -83,7 +87,7 @@ static void add_scores(const hp_framework *f, const hp_graph *g, const hp_work_c
 static void add_masks(const hp_framework *f, const hp_graph *g, const hp_work_case *c, double element,
                       bool autocast, hp_framework_passes *p) {
     const hp_layer *l = &g->layer[c->layer];
-    const bool shifted = l->window.pad_h > 0 || l->window.pad_w > 0;
+    const bool shifted = is_shifted(l);
     if (!f->attention.makes_masks || l->window.kh <= 0 || l->n_param == 0) return;
     const double whole = hp_dtype_bytes(HP_F32), cast = autocast ? whole + element : 0,
                  scores = hp_framework_scores(g, c);
@@ -97,7 +101,7 @@ static void add_masks(const hp_framework *f, const hp_graph *g, const hp_work_ca
  * and put back, with a roll before and after if they are shifted. Gradients take the same path. */
 static void add_moves(const hp_framework *f, const hp_layer *l, double y, bool autocast,
                       hp_framework_passes *p) {
-    const bool shifted = l->window.pad_h > 0 || l->window.pad_w > 0;
+    const bool shifted = is_shifted(l);
     const double windows = l->window.kh > 0 && f->attention.head_copies > 0 ? (shifted ? 4 : 2) : 0,
                  wider = autocast ? 1.5 : 1; /* a norm's results are float32 on their way into windows */
     add_passes(p, f->attention.head_copies + windows, 2 * (f->attention.head_copies + windows * wider) * y);
