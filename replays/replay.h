@@ -1,5 +1,5 @@
-/* replay.h - communication of networks that hplan does not build, as programs with dummy compute: so a back
- * end, or a mix of them, can be measured on it.
+/* replay.h - programs that communicate as networks that hplan does not build, with dummy compute. They
+ * measure a back end, or a mix of back ends, on that communication.
  *
  * `dlrm`: a recommendation model in hybrid parallelism (Naumov et al. 2019, section 3.1). Every rank holds
  * the embedding tables of some features for the whole batch and replicates the multilayer perceptrons. One

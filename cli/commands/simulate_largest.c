@@ -8,12 +8,8 @@
 #include <signal.h>
 #include <string.h>
 
-enum {
-    IMAGE_STEP =
-        32, /* total stride of torchvision's networks: smaller steps change no map of the last stage */
-    MOST_SIDE = 1 << 20,
-    MOST_SAMPLES = 1 << 30
-};
+/* IMAGE_STEP: total stride of torchvision's networks; smaller steps change no map of the last stage. */
+enum { IMAGE_STEP = 32, MOST_SIDE = 1 << 20, MOST_SAMPLES = 1 << 30 };
 
 typedef struct question {
     simulate_options options; /* with `text` as the size */
@@ -91,7 +87,7 @@ static hp_status build(const simulate_options *o, int side, hp_error *err) {
     return s;
 }
 
-/* 32, or what divides the sides that the network takes, as patches do. */
+/* IMAGE_STEP; for a network that does not take such sides, the size of its patches. */
 static hp_status image_step(const simulate_options *o, int64_t *step, hp_error *err) {
     hp_error first = {HP_OK, ""}, other;
     *step = IMAGE_STEP;
@@ -105,7 +101,7 @@ static hp_status image_step(const simulate_options *o, int64_t *step, hp_error *
     return HP_OK;
 }
 
-/* Of a search every batch has a plan, in micro-batches enough: one strategy says how many. */
+/* A search finds a plan for any batch, by using more micro-batches, so one strategy must fix their number. */
 static hp_status batch_step(const simulate_options *o, int64_t *step, hp_error *err) {
     hp_strategy s;
     if (!o->strategy || o->n_more)
@@ -146,8 +142,7 @@ hp_status simulate_find_largest(hp_arena *arena, simulate_options *o, simulate_l
                        l->why);
     l->size = n * l->step;
     l->next = q.refused;
-    const char *text =
-        hp_arena_strdup(arena, (snprintf(q.text, sizeof q.text, "%lld", (long long)l->size), q.text));
+    const char *text = hp_arena_printf(arena, "%lld", (long long)l->size);
     *(of_image ? &o->network.image : &o->step.batch) = text;
     return HP_OK;
 }

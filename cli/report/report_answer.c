@@ -39,7 +39,7 @@ static const char *interval(const report *r, const hp_candidate *c) {
                            hp_format_seconds(c->step_high_s, high));
 }
 
-/* One image is without the s. */
+/* Drops the plural s of "images" for a batch of one. */
 static const char *sentence(const report *r, const hp_candidate *c) {
     char step[32], rate[32], memory[32];
     const long long batch = r->plan.batch;
