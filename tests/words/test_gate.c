@@ -106,6 +106,7 @@ static void markdown_is_a_table(void **state) {
     out_says(w, "^\\|---\\|---:\\|");
     out_says(w, "^\\| step \\|.*\\| \\+50\\.00%% \\| 0\\.029 \\| \\*\\*regression\\*\\* \\|$");
     out_says(w, "^- host: `a<b>&\"c\"\\]\\]>\\|'@d'`$"); /* one span: no backtick of the name ends it */
+    out_says(w, "^- ±: .*; \\\\~ may be chance");
     hplan(w, 0, "check n1.db --baseline o1.db --markdown");
     out_says(w, "^### hplan check: not enough steps");
 }

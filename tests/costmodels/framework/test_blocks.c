@@ -3,6 +3,7 @@
 
 #include "costmodels/cost_rows.h"
 #include "sim/costs/costs.h"
+#include "tests/support/plan/layers.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>
@@ -12,13 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static int layer_named(const hp_graph *g, const char *name) {
-    for (int l = 0; l < g->n_layer; l++)
-        if (strcmp(g->layer[l].name, name) == 0) return l;
-    fail_msg("no layer %s", name);
-    return 0;
-}
 
 static double norm_seconds(const world *w, const hp_framework *f, int layer, hp_task_op op, hp_work *work) {
     const hp_tensor *y = &w->g->tensor[w->g->layer[layer].out];

@@ -8,6 +8,7 @@
 #include "networks/nets/nets.h"
 #include "sim/costs/costs.h"
 #include "sim/search/evaluate.h"
+#include "tests/support/plan/layers.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>
@@ -59,13 +60,6 @@ static hp_framework_passes passes(const hp_framework *f, const hp_machine *m, co
 static double bytes_of(const hp_graph *g, int tensor, int each) {
     const hp_tensor *t = &g->tensor[tensor];
     return 2.0 * t->h * t->w * t->c * each;
-}
-
-static int layer_named(const hp_graph *g, const char *name) {
-    for (int l = 0; l < g->n_layer; l++)
-        if (strcmp(g->layer[l].name, name) == 0) return l;
-    fail_msg("no layer %s", name);
-    return 0;
 }
 
 static void want(hp_framework_passes p, int kernels, double bytes) {

@@ -2,13 +2,13 @@
 #include "costmodels/framework/framework.h"
 
 #include "sim/costs/costs.h"
+#include "tests/support/plan/layers.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -20,9 +20,7 @@ static double error_of(const char *machine, const char *net, const char *layer, 
     world w = make_world(machine, net, 224, 1);
     const hp_framework *f = framework_named("pytorch-1.13");
     double share;
-    int l = 0;
-    while (l < w.g->n_layer && strcmp(w.g->layer[l].name, layer) != 0) l++;
-    assert_true(l < w.g->n_layer);
+    const int l = layer_named(w.g, layer);
     const hp_tensor *y = &w.g->tensor[w.g->layer[l].out];
     const hp_box out = {{0, 0, 0, 0}, {64, y->h, y->w, y->c}};
     const hp_work_case c = hp_work_case_at(w.g, l, op, &out);

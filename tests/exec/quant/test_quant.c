@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/support/exec/source_weights.h"
+#include "tests/support/plan/layers.h"
 #include "networks/nets/net_act.h"
 #include "exec/data/weights/weight_walk.h"
 #include "exec/quant/clip.h"
@@ -208,13 +209,6 @@ static hp_graph *chain(hp_arena *a, int act) {
     return d;
 }
 
-static int named(const hp_graph *g, const char *name) {
-    for (int l = 0; l < g->n_layer; l++)
-        if (strcmp(g->layer[l].name, name) == 0) return l;
-    fail_msg("no layer %s", name);
-    return -1;
-}
-
 static double product(const hp_factors *f, int first, int second, int channel) {
     return (double)f->out[first][channel] * (double)f->in[second][channel];
 }
@@ -242,8 +236,8 @@ static double column(hp_constants *c, int layer, int channel) {
 static const double **seen_by(hp_arena *a, const hp_graph *g, const char *name, const double *seen,
                               const char *name2, const double *seen2) {
     const double **most = HP_NEW(a, const double *, g->n_tensor);
-    most[g->layer[named(g, name)].out] = seen;
-    if (name2) most[g->layer[named(g, name2)].out] = seen2;
+    most[g->layer[layer_named(g, name)].out] = seen;
+    if (name2) most[g->layer[layer_named(g, name2)].out] = seen2;
     return most;
 }
 
@@ -255,7 +249,7 @@ static void channels_come_closer_and_the_function_stays(void **state) {
         hp_arena *a = hp_arena_new();
         hp_error err = {0};
         const hp_graph *g = chain(a, acts[k]);
-        const int first = named(g, "a"), second = named(g, "b"), third = named(g, "c");
+        const int first = layer_named(g, "a"), second = layer_named(g, "b"), third = layer_named(g, "c");
         hp_constants *c = open_constants(g), *plain = open_constants(g);
         hp_factors f;
         assert_int_equal(hp_equalise(a, c, seen_by(a, g, "a", seen, "b", seen2), &f, &err), HP_OK);
@@ -294,7 +288,7 @@ static void bounded_channels_stay_below_their_bound(void **state) {
     hp_arena *a = hp_arena_new();
     hp_error err = {0};
     const hp_graph *g = chain(a, HP_ACT_RELU6);
-    const int first = named(g, "a"), second = named(g, "b");
+    const int first = layer_named(g, "a"), second = layer_named(g, "b");
     hp_constants *c = open_constants(g);
     hp_factors f;
     assert_int_equal(hp_equalise(a, c, seen_by(a, g, "a", seen, NULL, NULL), &f, &err), HP_OK);
@@ -331,7 +325,7 @@ static void factors_reach_the_quantised_network(void **state) {
     for (int l = 0; l < r->n_layer; l++) {
         if (!f.in[l] && !f.out[l]) continue;
         found++;
-        const int k = named(q, r->layer[l].name);
+        const int k = layer_named(q, r->layer[l].name);
         const int64_t n = r->param[r->layer[l].param[0]].count;
         const float *w =
             memcpy(HP_NEW(a, float, n), filter(real, l, false).weight, (size_t)n * sizeof(float));

@@ -8,6 +8,7 @@
 #include "tests/support/plan/built/append_layers.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"
+#include "tests/support/plan/layers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,13 +24,6 @@ static hp_graph *parsed(onnx_writer *w, int h, int width, hp_onnx_model *m) {
     if (odd_parse(w, h, width, m, &err) != HP_OK) fail_msg("%s", err.text);
     if (hp_graph_check(m->graph, &err) != HP_OK) fail_msg("%s", err.text);
     return m->graph;
-}
-
-static const hp_layer *layer_called(const hp_graph *g, const char *name) {
-    for (int l = 0; l < g->n_layer; l++)
-        if (strcmp(g->layer[l].name, name) == 0) return &g->layer[l];
-    fail_msg("no layer %s", name);
-    return NULL;
 }
 
 /* --- the odd model (onnx_odd.h) --- */
@@ -121,7 +115,7 @@ static void four_nodes_become_one_hard_swish_and_scales_vanish(void **state) {
     assert_int_equal(count_op(g, HP_SCALE), 1); /* 1 + gate, on one pixel */
     assert_int_equal(count_op(g, HP_ADD), 0);
     assert_int_equal(count_op(g, HP_MUL), 1);
-    assert_int_equal(layer_called(g, "h1")->act, HP_ACT_HSWISH);
+    assert_int_equal(g->layer[layer_named(g, "h1")].act, HP_ACT_HSWISH);
     hp_arena_free(a);
 }
 
@@ -132,9 +126,9 @@ static void layers_and_parameters_keep_their_names(void **state) {
     hp_onnx_model m;
     const hp_graph *g = parsed(&w, 8, 8, &m);
     assert_string_equal(g->net, "onnx:dir/a_model");
-    assert_string_equal(g->param[layer_called(g, "c1")->param[0]].name, "stem.weight");
-    assert_string_equal(g->param[layer_called(g, "c2")->param[1]].name, "c2.bias");
-    assert_int_equal(layer_called(g, "an_upsampling")->op, HP_RESIZE); /* spaces are for tables */
+    assert_string_equal(g->param[g->layer[layer_named(g, "c1")].param[0]].name, "stem.weight");
+    assert_string_equal(g->param[g->layer[layer_named(g, "c2")].param[1]].name, "c2.bias");
+    assert_int_equal(g->layer[layer_named(g, "an_upsampling")].op, HP_RESIZE); /* spaces are for tables */
     assert_int_equal(m.declared_h, 0);
     hp_arena_free(a);
 }
