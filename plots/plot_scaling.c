@@ -65,13 +65,8 @@ static const char script[] =
     "  unset multiplot\n"
     "}\n";
 
-typedef struct best {
-    const hp_plot_candidate *c;
-    double measured; /* images/s of the run with this strategy; NaN: none */
-} best;
-
 static int compare_gpus(const void *a, const void *b) {
-    const hp_plot_candidate *x = ((const best *)a)->c, *y = ((const best *)b)->c;
+    const hp_plot_candidate *x = ((const hp_plot_best *)a)->c, *y = ((const hp_plot_best *)b)->c;
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
@@ -86,24 +81,23 @@ static double measured_rate(hp_arena *arena, const hp_plot_source *s, const hp_p
     return hp_plot_measured_rate(arena, s->has_exec ? &s->exec : NULL, c);
 }
 
-bool hp_plot_is_of(const hp_plot_curve *curve, const hp_plot_candidate *c) {
+static bool is_of(const hp_plot_curve *curve, const hp_plot_candidate *c) {
     for (int i = 0; curve && i < curve->n; i++)
         if (strcmp(curve->strategy[i], c->strategy) == 0) return true;
     return !curve;
 }
 
-/* For each number of devices, finds a curve's candidate (NULL: of all candidates) with the most images/s, and
- * its measurement if there is one. */
-static int best_by_gpus(hp_arena *arena, const hp_plot_source *s, const hp_plot_curve *curve, best *out) {
+int hp_plot_best_by_gpus(hp_arena *arena, const hp_plot_source *s, const hp_plot_curve *curve,
+                         hp_plot_best *out) {
     int n = 0;
     for (int i = 0; i < s->n_candidate; i++) {
         const hp_plot_candidate *c = &s->candidate[i];
         const bool possible =
             c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0;
-        if (!possible || !hp_plot_is_of(curve, c)) continue;
+        if (!possible || !is_of(curve, c)) continue;
         int k = 0;
         while (k < n && out[k].c->gpus != c->gpus) k++;
-        if (k == n) out[n++] = (best){c, NAN};
+        if (k == n) out[n++] = (hp_plot_best){c, NAN};
         if (c->images_per_s > out[k].c->images_per_s) out[k].c = c;
         const double rate = measured_rate(arena, s, c);
         if (!isnan(rate)) out[k].measured = rate;
@@ -127,7 +121,7 @@ static void write_number(FILE *f, double v) {
         fputs("\tNaN", f);
 }
 
-static double ideal_rate(const best *first, const best *b) {
+static double ideal_rate(const hp_plot_best *first, const hp_plot_best *b) {
     return first->c->images_per_s * b->c->gpus / first->c->gpus;
 }
 
@@ -136,7 +130,7 @@ static double rate_at(const hp_plot_candidate *c, double step_s) {
     return step_s > 0 ? c->images_per_s * c->step_s / step_s : c->images_per_s;
 }
 
-static hp_status write_series(hp_canvas *c, int index, const char *name, const best *b, int n,
+static hp_status write_series(hp_canvas *c, int index, const char *name, const hp_plot_best *b, int n,
                               hp_error *err) {
     char file[32];
     FILE *f = NULL;
@@ -164,7 +158,7 @@ typedef struct extent {
     bool any_measured;
 } extent;
 
-static void extend(extent *e, const best *first, const best *b) {
+static void extend(extent *e, const hp_plot_best *first, const hp_plot_best *b) {
     const hp_plot_candidate *c = b->c;
     e->min_gpus = fmin(e->min_gpus, c->gpus);
     e->max_gpus = fmax(e->max_gpus, c->gpus);
@@ -196,8 +190,8 @@ static bool gives_points(const hp_plot_source *s, int n, int i) {
 }
 
 static hp_status add_series(drawing *d, const hp_plot_source *s, const hp_plot_curve *curve, hp_error *err) {
-    best *b = HP_NEW(d->arena, best, s->n_candidate);
-    const int m = best_by_gpus(d->arena, s, curve, b);
+    hp_plot_best *b = HP_NEW(d->arena, hp_plot_best, s->n_candidate);
+    const int m = hp_plot_best_by_gpus(d->arena, s, curve, b);
     if (m == 0) return HP_OK;
     HP_TRY(write_series(d->c, d->n_series++, series_name(d->arena, s, curve, d->alone), b, m, err));
     for (int k = 0; k < m; k++) extend(&d->e, &b[0], &b[k]);
@@ -213,7 +207,7 @@ static hp_status add_curves(drawing *d, const hp_plot_source *s, hp_error *err) 
 
 static void write_run(drawing *d, const hp_plot_source *s, FILE *f) {
     for (int i = 0; i < s->n_candidate; i++) {
-        best b = {&s->candidate[i], measured_rate(d->arena, s, &s->candidate[i])};
+        hp_plot_best b = {&s->candidate[i], measured_rate(d->arena, s, &s->candidate[i])};
         if (isnan(b.measured) || b.c->gpus <= 0) continue;
         fprintf(f, "%d\t%.9g\n", b.c->gpus, b.measured);
         extend(&d->e, &b, &b);

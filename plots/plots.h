@@ -126,8 +126,15 @@ hp_status hp_plot_history(const hp_ledger_entry *e, const bool *use, int n, cons
 
 /* images/s of a run (NULL: none) if it ran the candidate's strategy; NaN: it did not. */
 double hp_plot_measured_rate(hp_arena *arena, const hp_trace *exec, const hp_plot_candidate *c);
-/* Is the candidate on the curve? NULL: a curve of all candidates. */
-bool hp_plot_is_of(const hp_plot_curve *curve, const hp_plot_candidate *c);
+/* A curve's best candidate on a number of devices, and the measurement of one on as many; NaN: none. */
+typedef struct hp_plot_best {
+    const hp_plot_candidate *c;
+    double measured;
+} hp_plot_best;
+/* For each number of devices, ascending, the curve's candidate (NULL: of all) with the most images/s. out:
+ * room for all candidates. Returns how many. */
+int hp_plot_best_by_gpus(hp_arena *arena, const hp_plot_source *s, const hp_plot_curve *curve,
+                         hp_plot_best *out);
 
 /* The candidates on the front of memory, images/s and device hours (base/front.h), as stored or else
  * computed. front: room for all. Returns their number. */

@@ -10,37 +10,22 @@
 
 /* --- scaling --- */
 
-static bool is_possible(const hp_plot_candidate *c) {
-    return c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0 &&
-           isfinite(c->memory_bytes) && c->memory_bytes > 0;
-}
-
 static json_t *point_json(const report *r, const hp_plot_candidate *c) {
     const double steps = c->images_per_s * c->step_s; /* images of a step */
-    return json_pack(
-        "{s:s, s:i, s:f, s:o, s:o, s:f, s:o}", "strategy", c->strategy, "devices", (int)c->gpus,
-        "images_per_s", c->images_per_s, "low", report_known(c->step_high_s > 0 ? steps / c->step_high_s : 0),
-        "high", report_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes", c->memory_bytes,
-        "measured", cli_json_number(hp_plot_measured_rate(r->arena, r->exec, c)));
+    return json_pack("{s:s, s:i, s:f, s:o, s:o, s:o, s:o}", "strategy", c->strategy, "devices", (int)c->gpus,
+                     "images_per_s", c->images_per_s, "low",
+                     report_known(c->step_high_s > 0 ? steps / c->step_high_s : 0), "high",
+                     report_known(c->step_low_s > 0 ? steps / c->step_low_s : 0), "memory_bytes",
+                     report_known(c->memory_bytes), "measured",
+                     cli_json_number(hp_plot_measured_rate(r->arena, r->exec, c)));
 }
 
-/* The best candidate of a curve for each number of devices, ascending; *n: how many. */
+/* *n: its number of points. */
 static json_t *curve_json(const report *r, const hp_plot_source *s, const hp_plot_curve *curve, int *n) {
     json_t *points = json_array();
-    *n = 0;
-    for (int last = 0;; (*n)++) {
-        const hp_plot_candidate *best = NULL;
-        for (int i = 0; i < s->n_candidate; i++) {
-            const hp_plot_candidate *c = &s->candidate[i];
-            if (!is_possible(c) || c->gpus <= last || !hp_plot_is_of(curve, c)) continue;
-            if (!best || c->gpus < best->gpus ||
-                (c->gpus == best->gpus && c->images_per_s > best->images_per_s))
-                best = c;
-        }
-        if (!best) break;
-        json_array_append_new(points, point_json(r, best));
-        last = best->gpus;
-    }
+    hp_plot_best *best = HP_NEW(r->arena, hp_plot_best, s->n_candidate + 1);
+    *n = hp_plot_best_by_gpus(r->arena, s, curve, best);
+    for (int i = 0; i < *n; i++) json_array_append_new(points, point_json(r, best[i].c));
     return json_pack("{s:s, s:o}", "name",
                      curve      ? hp_arena_printf(r->arena, "%s", curve->name)
                      : r->n > 1 ? s->path
@@ -107,6 +92,11 @@ json_t *report_scaling(const report *r) {
 }
 
 /* --- pareto --- */
+
+static bool is_possible(const hp_plot_candidate *c) {
+    return c->gpus > 0 && c->step_s > 0 && isfinite(c->images_per_s) && c->images_per_s > 0 &&
+           isfinite(c->memory_bytes) && c->memory_bytes > 0;
+}
 
 /* Of a sweep, those on the plan's number of devices. */
 static bool is_beside_plan(const report *r, const hp_plot_candidate *c) {

@@ -3,7 +3,7 @@
 
 #include "costmodels/cost_rows.h"
 #include "sim/costs/costs.h"
-#include "tests/support/plan/layers.h"
+#include "tests/support/plan/built/layers.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "networks/nets/nets.h"
 #include "sim/costs/costs.h"
 #include "sim/search/evaluate.h"
-#include "tests/support/plan/layers.h"
+#include "tests/support/plan/built/layers.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "costmodels/framework/framework.h"
 
 #include "sim/costs/costs.h"
-#include "tests/support/plan/layers.h"
+#include "tests/support/plan/built/layers.h"
 #include "tests/support/sim/search_world.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/support/exec/source_weights.h"
-#include "tests/support/plan/layers.h"
+#include "tests/support/plan/built/layers.h"
 #include "networks/nets/net_act.h"
 #include "exec/data/weights/weight_walk.h"
 #include "exec/quant/clip.h"

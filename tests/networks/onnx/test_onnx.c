@@ -8,7 +8,7 @@
 #include "tests/support/plan/built/append_layers.h"
 #include "tests/support/onnx/onnx_odd.h"
 #include "tests/support/onnx/plain_graph.h"
-#include "tests/support/plan/layers.h"
+#include "tests/support/plan/built/layers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* layers.c - layers of a network by name, for tests. */
-#include "tests/support/plan/layers.h"
+#include "tests/support/plan/built/layers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
