@@ -1,4 +1,4 @@
-/* spots.h - where the numbers beside points go, clear of points and of each other. */
+/* spots.h - places labels beside points, clear of points and of each other. */
 #ifndef HP_SPOTS_H
 #define HP_SPOTS_H
 

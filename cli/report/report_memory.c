@@ -8,7 +8,7 @@
 
 enum { MOST_BARS = 32 };
 
-/* The most that a rank of the role was seen to use; NaN: nobody looked. */
+/* The most that a rank of the role was seen to use; NaN: it was not observed. */
 static double observed(const report *r, int role) {
     const hp_plot_source *s = NULL;
     double most = NAN;

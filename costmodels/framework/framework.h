@@ -20,8 +20,8 @@ typedef struct hp_framework_host {
     double region_s;   /* for one on a processor: a parallel region of its cores; 0: as dispatch_s */
     double step_s;     /* before the first kernel of a step, never hidden; 0: none */
     double update_ops[HP_OPTIMIZERS]; /* operations of the optimiser for every trained tensor */
-    double sum_ops;                   /* and more where its gradient is summed over ranks */
-    double cycle_s; /* from one look for gradients that may be summed to the next; 0: hooks start them */
+    double sum_ops;                   /* more of them if its gradient is summed over ranks */
+    double cycle_s; /* between checks for gradients that are ready to be summed; 0: hooks start the sums */
     /* waits for the device to know whether scaled gradients are finite, before it starts the update */
     bool reads_finite;
     double message_ops; /* operations at each end of a message, the device being idle */
@@ -52,12 +52,12 @@ typedef struct hp_framework_memory {
     bool copies_gradients; /* into buckets, where they are summed over ranks */
     /* writes what it received into a map, filled with zeros before; its gradient is then copied for each */
     bool pastes;
-    double context_bytes; /* on a GPU before any tensor; 0: as of other frameworks of its kind */
+    double context_bytes; /* on a GPU before any tensor; 0: that of other frameworks of its kind */
 } hp_framework_memory;
 
 typedef struct hp_framework_attention {
-    bool stores_scores; /* whole, and from softmax to its backward pass */
-    bool again;         /* but recomputes them for it */
+    bool stores_scores; /* all of them, from softmax to its backward pass */
+    bool again;         /* recomputes them for that pass instead of keeping them */
     bool drops;         /* a mask of bytes for softmax's output and for what is added to the residual */
     /* how often stored scores are read or written: forward, backward; 0: blocks stay on the device */
     double score_passes[2];

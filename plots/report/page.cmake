@@ -1,7 +1,7 @@
-# page.cmake - the report's page with its style and script, in which the title and the data are left to the program (page.c). A content
-# security policy names both by their digests.
+# page.cmake - puts the style, the scripts and their digests into the report's template. The content security policy of the page admits
+# what has these digests. page.c adds the title and the data.
 
-# report_digest(TEXT OUT): as the policy writes a digest, SHA-256 in base64
+# report_digest(TEXT OUT): SHA-256 in base64, as the policy writes it
 function(report_digest text out)
   string(SHA256 hex "${text}")
   string(REGEX REPLACE "(..)" "\\\\x\\1" bytes ${hex})
@@ -11,20 +11,17 @@ function(report_digest text out)
 endfunction()
 
 set(report_dir ${CMAKE_SOURCE_DIR}/plots/report)
-set(report_parts page.css draw.js charts.js timeline.js page.js) # the scripts in the order in which they run
+set(report_template ${CMAKE_BINARY_DIR}/generated/report.html)
+file(READ ${report_dir}/page.css STYLE)
 set(SCRIPT "")
-foreach(part ${report_parts})
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${report_dir}/${part})
-  file(READ ${report_dir}/${part} text)
-  if(part MATCHES "css$")
-    set(STYLE "${text}")
-  else()
-    string(APPEND SCRIPT "${text}")
-  endif()
+foreach(part draw charts timeline page) # in the order in which they run
+  file(READ ${report_dir}/${part}.js text)
+  string(APPEND SCRIPT "${text}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${report_dir}/${part}.js)
 endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${report_dir}/page.css)
 report_digest("${STYLE}" STYLE_DIGEST)
 report_digest("${SCRIPT}" SCRIPT_DIGEST)
-set(report_template ${CMAKE_BINARY_DIR}/generated/report.html)
 configure_file(${report_dir}/page.html ${report_template} @ONLY)
 target_compile_definitions(hp_plots_report PRIVATE HPLAN_REPORT_TEMPLATE="${report_template}")
 set_source_files_properties(plots/report/page.c PROPERTIES OBJECT_DEPENDS ${report_template}) # embedded

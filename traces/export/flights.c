@@ -1,7 +1,7 @@
-/* flights.c - pairs the ends of messages by step, replica and meeting; adds up what is under way. */
+/* flights.c - pairs the ends of messages by step, replica and meeting; adds up the bytes in flight. */
 #include "traces/export/flights.h"
 
-/* An end of a message, or a collective's span. */
+/* An end of a message: its span. */
 typedef struct end {
     int32_t iter, replica, meeting;
     int64_t span;
@@ -25,7 +25,7 @@ static bool is_message(int queue) {
     return queue == HP_QUEUE_SEND || queue == HP_QUEUE_RECV;
 }
 
-/* Per span: when it began to move something. In incomplete steps nobody knows who waited for whom. */
+/* When each span began to move something: at its start in incomplete steps, whose waits are unknown. */
 static int64_t *starts(hp_arena *arena, const hp_trace *t) {
     int64_t *start = HP_NEW(arena, int64_t, t->n_span);
     for (int64_t i = 0; i < t->n_span; i++) start[i] = t->span[i].t0_ns;
@@ -96,7 +96,7 @@ hp_flight *hp_trace_flights(hp_arena *arena, const hp_trace *t, int64_t *n) {
     return list;
 }
 
-/* --- bytes under way --- */
+/* --- bytes in flight --- */
 
 static int compare_values(const void *a, const void *b) {
     const hp_trace_value *x = a, *y = b;
@@ -111,11 +111,11 @@ hp_trace_value *hp_flights_bytes(hp_arena *arena, const hp_flight *flight, int64
     }
     qsort(v, (size_t)(2 * n_flight), sizeof *v, compare_values);
     *n = 0;
-    double under_way = 0; /* whole numbers below 2^53: exact in any order */
+    double in_flight = 0; /* whole numbers below 2^53: exact in any order */
     for (int64_t i = 0; i < 2 * n_flight; i++) {
-        under_way += v[i].value;
+        in_flight += v[i].value;
         if (i + 1 < 2 * n_flight && v[i + 1].t_ns == v[i].t_ns) continue;
-        v[(*n)++] = (hp_trace_value){0, 0, v[i].t_ns, under_way};
+        v[(*n)++] = (hp_trace_value){0, 0, v[i].t_ns, in_flight};
     }
     return v;
 }

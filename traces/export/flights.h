@@ -1,4 +1,4 @@
-/* flights.h - what a trace's ranks have under way to each other: messages and collectives. */
+/* flights.h - messages and collectives of a trace while they are in flight. */
 #ifndef HP_FLIGHTS_H
 #define HP_FLIGHTS_H
 
@@ -16,7 +16,7 @@ typedef struct hp_flight {
  * start: the clocks of two hosts. */
 hp_flight *hp_trace_flights(hp_arena *arena, const hp_trace *t, int64_t *n);
 
-/* Bytes under way after each change, by time; rank and iter are 0. */
+/* Bytes in flight after each change, by time; rank and iter are 0. */
 hp_trace_value *hp_flights_bytes(hp_arena *arena, const hp_flight *flight, int64_t n_flight, int64_t *n);
 
 #endif
