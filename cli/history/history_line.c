@@ -1,6 +1,7 @@
 /* history_line.c - the history's figures as text. */
 #include "cli/history/history_line.h"
 #include "cli/history/history_speed.h"
+#include "base/text.h"
 #include "networks/nets/nets.h"
 
 #include <gsl/gsl_cdf.h>
@@ -17,10 +18,15 @@ static void set_again(const hp_ledger_entry *e, char *out, size_t n) {
     const hp_net_row *row;
     hp_net_args args;
     const bool known = hp_net_parse(e->net, &row, &args, NULL) == HP_OK, gpu = strcmp(e->device, "cuda") == 0;
-    snprintf(out, n,
-             known ? "hplan calibrate%s --net %.60s --image %.20s --batch %lld%s" : "hplan calibrate%s",
-             gpu ? " --device cuda" : "", e->net, e->image, (long long)e->batch,
-             strcmp(e->mode, "infer") == 0 ? " --mode infer" : "");
+    const bool of_image = known && args.seq == 0; /* a text network's name says its size */
+    const hp_text text = {out, n};
+    *out = '\0';
+    hp_text_add(text, "hplan calibrate%s", gpu ? " --device cuda" : "");
+    if (known) hp_text_add(text, " --net %.60s", e->net);
+    if (of_image) hp_text_add(text, " --image %.20s", e->image);
+    if (known)
+        hp_text_add(text, " --batch %lld%s", (long long)e->batch,
+                    strcmp(e->mode, "infer") == 0 ? " --mode infer" : "");
 }
 
 history_figures history_sum(const hp_ledger_entry *e, int n, const char *here, bool *use) {

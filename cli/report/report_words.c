@@ -34,8 +34,9 @@ const char *report_on_subject(const report *r, const char *verb, const char *opt
     const hp_plan *p = &r->plan;
     const char *net = p->model ? "--onnx MODEL.onnx"
                                : hp_arena_printf(r->arena, "--net %s", hp_shell_word(r->arena, p->net));
-    const char *image =
-        p->image_w == 1 ? "" : hp_arena_printf(r->arena, " --image %dx%d", p->image_h, p->image_w);
+    const char *image = hp_graph_reads_ids(p->graph)
+                            ? ""
+                            : hp_arena_printf(r->arena, " --image %dx%d", p->image_h, p->image_w);
     const char *mode = r->plan.program->mode == (int32_t)HP_MODE_INFER ? " --mode infer" : "";
     const int32_t prec = p->strategy.prec;
     const char *precision =

@@ -16,7 +16,7 @@ static void print_calibrate(const simulate_setup *s, const simulate_found *f) {
     next_option(&c, "--net", *s->network.net && !s->network.model ? s->network.net : NULL);
     if (*s->network.net && !s->network.model) {
         const int32_t prec = f->list[f->chosen].strategy.prec;
-        next_option(&c, "--image", image);
+        next_option(&c, "--image", hp_graph_reads_ids(s->network.trained) ? NULL : image);
         next_option(&c, "--batch", batch);
         next_option(&c, "--gpus", gpus);
         if (s->step.mode == HP_MODE_INFER) next_option(&c, "--mode", "infer");

@@ -26,6 +26,15 @@ static void no_interval_is_nonsense(void **state) {
     assert_true(words_number(w, "candidates/0/step_low_s") > 0);
 }
 
+/* A text network's name says its size: the suggested calibration is taken. */
+static void a_text_network_is_calibrated_by_its_name(void **state) {
+    words *w = *state;
+    char line[200];
+    hplan(w, 0, "simulate --net gpt:1,16,2,8,32 --batch 2 --machine local --strategy dp=1");
+    words_match(w->out, "^next: hplan (calibrate .*)$", line, sizeof line);
+    assert_string_equal(line, "calibrate --net gpt:1,16,2,8,32 --batch 2 --gpus 1");
+}
+
 /* One fit, of small convolutions, does not cover a large network. */
 static void what_was_measured_of_others_is_not_this(void **state) {
     words *w = *state;
@@ -92,7 +101,7 @@ static void what_nobody_measured_is_named(void **state) {
 }
 
 /* Writes runs of this machine, `inside` of 20 within their intervals. */
-static void write_ledger(int inside) {
+static void write_ledger_of(const char *net, const char *image, int inside) {
     char here[128], path[600];
     setenv("XDG_STATE_HOME", "state", 1);
     remove(hp_ledger_path(path, sizeof path));
@@ -100,8 +109,8 @@ static void write_ledger(int inside) {
     for (int i = 0; i < 20; i++) {
         const hp_ledger_entry e = {.started = "2026-01-02T03:04:05Z",
                                    .plan_hash = "x",
-                                   .net = "resnet18",
-                                   .image = "64x64",
+                                   .net = net,
+                                   .image = image,
                                    .mode = "train",
                                    .batch = 4,
                                    .strategy = "dp=1",
@@ -133,12 +142,15 @@ static void write_ledger(int inside) {
 static void a_ledger_that_covers_little_is_not_ok(void **state) {
     words *w = *state;
     for (int inside = 0; inside <= 20; inside++) {
-        write_ledger(inside);
+        write_ledger_of("resnet18", "64x64", inside);
         hplan(w, 0, "doctor");
         const bool ok = inside >= 14; /* P(at most 14 of 20 at 0.9) = 0.0113; for 13, 0.0024 */
         out_says(w, ok ? "^ ok +history" : "^ -- +history");
         if (!ok) out_says(w, "^ next: hplan calibrate --net resnet18 --image 64x64 --batch 4$");
     }
+    write_ledger_of("gpt:1,16,2,8,32", "8x1", 0);
+    hplan(w, 0, "doctor");
+    out_says(w, "^ next: hplan calibrate --net gpt:1,16,2,8,32 --batch 4$");
 }
 
 /* For an 8-bit network, all layers that stay real are listed, in text and JSON. */
@@ -208,6 +220,7 @@ static void threads_that_do_nothing_say_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_interval_is_nonsense),
                                        cmocka_unit_test(what_was_measured_of_others_is_not_this),
+                                       cmocka_unit_test(a_text_network_is_calibrated_by_its_name),
                                        cmocka_unit_test(what_nobody_measured_is_named),
                                        cmocka_unit_test(a_ledger_that_covers_little_is_not_ok),
                                        cmocka_unit_test(threads_that_do_nothing_say_so),
