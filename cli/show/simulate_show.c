@@ -109,8 +109,8 @@ static void print_notes(const simulate_setup *s, const simulate_found *f) {
     print_single_values(s, f);
     if (simulate_zero_note(f, zero)) printf("note: %s\n", zero);
     if (simulate_unmeasured(best))
-        printf("note: only %.0f%% of its time rests on measurements of such sizes, the rest on data sheets "
-               "and guesses\n",
+        printf("note: %.0f%% of its time rests on measurements of such sizes, the rest on data sheets and "
+               "guesses\n",
                100 * best->measured_share);
 }
 
