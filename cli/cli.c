@@ -34,11 +34,23 @@ int cli_report(const hp_error *err) {
     return (int)err->code;
 }
 
+/* A variable of a script that is not set, in quotes, is an empty argument; no option or file means one. */
+static void refuse_empty(int argc, char **argv) {
+    hp_error err;
+    for (int i = 1; i < argc; i++)
+        if (!*argv[i]) {
+            hp_fail(&err, HP_EUSAGE, "%s: argument %d is empty; a shell variable that is not set?", argv[0],
+                    i);
+            exit(cli_report(&err));
+        }
+}
+
 void cli_parse(const struct argp *argp, unsigned flags, int argc, char **argv, void *input) {
     const char *last = argc > 1 ? argv[argc - 1] : NULL;
     if (last == manual_ask_page) manual_print_page(argp, argv[0]);
     if (last == manual_ask_words) manual_print_words(argp, argv[0], argc - 2, argv + 1);
     if (last == manual_ask_page || last == manual_ask_words) exit(HP_OK);
+    refuse_empty(argc, argv);
     if (argp_parse(argp, argc, argv, flags, NULL, input) == ENOMEM) hp_allocated(NULL);
 }
 
@@ -88,9 +100,9 @@ int cli_width(void) {
 hp_status cli_parse_image(const char *text, int *h, int *w, hp_error *err) {
     int read = 0;
     const bool digit = *text >= '0' && *text <= '9';
-    if (digit && sscanf(text, "%7dx%7d%n", h, w, &read) == 2 && !text[read])
+    if (digit && sscanf(text, "%9dx%9d%n", h, w, &read) == 2 && !text[read])
         ;
-    else if (digit && sscanf(text, "%7d%n", h, &read) == 1 && !text[read])
+    else if (digit && sscanf(text, "%9d%n", h, &read) == 1 && !text[read])
         *w = *h;
     else
         return hp_fail(err, HP_EUSAGE,

@@ -33,6 +33,16 @@ static const command commands[] = {
 };
 enum { N_COMMAND = (int)(sizeof commands / sizeof commands[0]), MAX_NAME = 32, MAX_WORDS = 64 };
 
+/* Programs under a command's name: "bench comm". */
+static const struct {
+    const char *command, *name;
+} subcommands[] = {
+#define COMMAND(name, summary)
+#define SUBCOMMAND(command, name, summary) {#command, #name},
+#include "cli/commands.def"
+#undef COMMAND
+};
+
 /* Names in the documentation that this version does not have. */
 typedef struct planned {
     const char *kind, *name, *summary;
@@ -59,9 +69,9 @@ static const planned *find_planned_command(const char *name) {
 
 static int unknown_command(const char *name) {
     hp_error err;
-    const char *names[N_COMMAND];
+    const char *names[N_COMMAND + 1] = {[N_COMMAND] = "help"};
     for (int i = 0; i < N_COMMAND; i++) names[i] = commands[i].name;
-    const char *near = hp_nearest(name, names, N_COMMAND);
+    const char *near = hp_nearest(name, names, N_COMMAND + 1);
     if (near)
         hp_fail(&err, HP_EUSAGE, "there is no command '%s'; did you mean 'hplan %s'? 'hplan help' lists all",
                 name, near);
@@ -204,6 +214,31 @@ static int print_words(int n, char **word) {
     return finish(HP_OK);
 }
 
+/* A command, or a command and its subcommand. */
+static bool has_help(int n, char **word) {
+    bool found = n == 1;
+    for (size_t i = 0; n == 2 && i < sizeof subcommands / sizeof subcommands[0]; i++)
+        found |= strcmp(word[0], subcommands[i].command) == 0 && strcmp(word[1], subcommands[i].name) == 0;
+    return found;
+}
+
+static int refuse_word(const char *name, const char *extra) {
+    hp_error err;
+    hp_fail(&err, HP_EUSAGE, "help takes one command, '%.40s' is too much: 'hplan help %.40s'", extra, name);
+    return cli_report(&err);
+}
+
+/* hplan help WORD...: all commands, the keys of strategies, or one command. */
+static int explain_words(int n, char **word) {
+    const bool is_help = strcmp(word[0], "help") == 0, is_keys = strcmp(word[0], "strategies") == 0;
+    static char option[] = "--help";
+    if ((is_help || is_keys || find_command(word[0])) && !has_help(n, word))
+        return refuse_word(word[0], word[n - 1]);
+    if (is_help) return print_help();
+    if (is_keys) return print_keys();
+    return ask(n, word, option);
+}
+
 static int help(int argc, char **argv) {
     static const struct {
         const char *option;
@@ -213,9 +248,7 @@ static int help(int argc, char **argv) {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strncmp(argv[2], "--", 2) == 0 && strcmp(argv[2] + 2, forms[i].option) == 0)
             return forms[i].print(argc - 3, argv + 3);
-    if (strcmp(argv[2], "strategies") == 0) return print_keys();
-    char option[] = "--help";
-    return ask(argc - 2, argv + 2, option);
+    return explain_words(argc - 2, argv + 2);
 }
 
 static int print_version(void) {

@@ -3,15 +3,20 @@
 #include "traces/outfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 static hp_status open_stdout(hp_outfile *o, hp_error *err) {
-    const int fd = dup(STDOUT_FILENO);
+    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
     strcpy(o->path, "stdout");
+    /* SQLite puts a read-only /dev/null where a standard file is closed */
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return hp_fail(err, HP_EIO, "cannot write to stdout: it is closed");
+    const int fd = dup(STDOUT_FILENO);
     o->f = fd >= 0 ? fdopen(fd, "w") : NULL;
-    return o->f ? HP_OK : hp_fail(err, HP_ECREATE, "cannot write to stdout: %s", strerror(errno));
+    return o->f ? HP_OK : hp_fail(err, HP_EIO, "cannot write to stdout: %s", strerror(errno));
 }
 
 hp_status hp_outfile_open(const char *path, hp_outfile *o, hp_error *err) {

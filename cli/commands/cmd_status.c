@@ -7,6 +7,7 @@
 #include "checkpoints/checkpoint_folder.h"
 #include "plan/program/print.h"
 #include "traces/faults/board.h"
+#include "traces/trace.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -38,6 +39,25 @@ static const char *newest_of(const glob_t *found) {
     return newest;
 }
 
+/* Says what is there instead; always an error. */
+static hp_status no_run(const char *what, hp_error *err) {
+    struct stat st;
+    hp_db db = {0};
+    int64_t run = -1;
+    if (stat(what, &st) != 0)
+        return hp_fail(err, HP_EDATA,
+                       "no run is writing %s: give the name of its trace (--trace), or its folder", what);
+    if (S_ISDIR(st.st_mode))
+        return hp_fail(err, HP_EDATA, "%s holds no status.json: it is not the folder of a run", what);
+    HP_TRY(hp_db_open(what, &db, err));
+    const hp_status found = hp_trace_find(&db, "exec", &run, err);
+    hp_db_close(&db);
+    HP_TRY(found);
+    if (run < 0) return hp_fail(err, HP_EDATA, "%s: holds no executed run; `hplan run` makes one", what);
+    return hp_fail(err, HP_EDATA, "no run is writing %s now: what it holds is shown by hplan compare %s",
+                   what, what);
+}
+
 /* The folder, or the newest beside a trace of that name. */
 static hp_status find_folder(const char *what, char dir[PATH], hp_error *err) {
     char pattern[PATH];
@@ -56,14 +76,7 @@ static hp_status find_folder(const char *what, char dir[PATH], hp_error *err) {
                 found.gl_pathc, what, dir);
     globfree(&found);
     if (any) return HP_OK;
-    struct stat st;
-    if (stat(what, &st) == 0 && S_ISDIR(st.st_mode))
-        return hp_fail(err, HP_EDATA, "%s holds no status.json: it is not the folder of a run", what);
-    if (access(what, R_OK) == 0)
-        return hp_fail(err, HP_EDATA, "no run is writing %s now: what it holds is shown by hplan compare %s",
-                       what, what);
-    return hp_fail(err, HP_EDATA, "no run is writing %s: give the name of its trace (--trace), or its folder",
-                   what);
+    return no_run(what, err);
 }
 
 typedef struct view {

@@ -155,13 +155,13 @@ expect 0 run ../plan.db --steps 1 --trace ../history/x
 [ -e x-1 ] || complain "a name without a suffix is not kept"
 cd ..
 mkdir folder
-for name in folder "" none/run.db; do
+for name in folder none/run.db; do
   expect 73 run plan.db --steps 1000 --trace "$name"
 done
 [ -e /dev/full ] && expect 73 run plan.db --steps 1000 --trace /dev/full
 
 # --- where weights go is looked at first; how many images an accuracy is of ---
-for name in folder none/w.safetensors "" /dev/null; do
+for name in folder none/w.safetensors /dev/null; do
   expect 73 run plan.db --steps 1000 --json --save "$name"
   [ -s out ] && complain "trains before it finds that --save '$name' cannot be written"
 done

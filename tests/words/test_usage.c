@@ -56,6 +56,25 @@ static void every_command_has_its_help(void **state) {
     }
 }
 
+/* "help help" is help; a word after the last that help knows is not ignored. */
+static void help_takes_one_command(void **state) {
+    static const words_row rows[] = {{2, "help report extra", "", "hplan help report"},
+                                     {2, "help strategies extra", "", "hplan help strategies"},
+                                     {2, "help help extra", "", "'extra'"},
+                                     {2, "help bench nosuch", "", "'nosuch'"},
+                                     {2, "help bench comm extra", "", "'extra'"},
+                                     {2, "hlp", "", "hplan help"}};
+    words *w = *state;
+    hplan(w, 0, "help");
+    char *all = strdup(w->out);
+    hplan(w, 0, "help help");
+    assert_string_equal(w->out, all);
+    free(all);
+    hplan(w, 0, "help bench comm");
+    out_says(w, "^Usage: hplan bench comm");
+    each_row(w, rows);
+}
+
 static void wrong_words_are_answered_in_one_line(void **state) {
     words *w = *state;
     char many[5001];
@@ -76,6 +95,40 @@ static void wrong_words_are_answered_in_one_line(void **state) {
         hplan(w, 2, "%s --no-such-option", commands[i]);
         err_says(w, "--no-such-option");
     }
+}
+
+/* An empty argument is a variable that a script has not set: no command takes it for a name. */
+static void no_argument_is_empty(void **state) {
+    words *w = *state;
+    for (int i = 0; i < N_COMMAND; i++) {
+        hplan(w, 2, "%s ''", commands[i]);
+        err_line(w, "argument 1 is empty");
+    }
+    hplan(w, 2, "simulate --net cnn --out ''");
+    err_line(w, "argument 4 is empty");
+}
+
+/* What status suggests works: no other command reads a file that is no run. */
+static void status_of_what_is_no_run_says_so(void **state) {
+    static const words_row rows[] = {{65, "status text", "", "text: not a file written by hplan"},
+                                     {65, "status nofile", "", "no run is writing nofile"},
+                                     {65, "status idle.db", "", "idle.db: holds no executed run"}};
+    words *w = *state;
+    words_write("text", "hello\n");
+    hplan(w, 0, "simulate --net cnn --image 28 --machine thesis-a100 --gpus 1 --strategy dp=1 --out idle.db");
+    each_row(w, rows);
+}
+
+/* Neither a page nor a table has gone anywhere. SQLite opens /dev/null where stdout was. */
+static void a_closed_stdout_is_named(void **state) {
+    words *w = *state;
+    hplan(w, 0, "simulate --net cnn --image 28 --machine thesis-a100 --gpus 1 --strategy dp=1 --out idle.db");
+    w->stdout_fd = -1;
+    hplan(w, 74, "report idle.db -o -");
+    err_line(w, "stdout: it is closed");
+    hplan(w, 74, "explain idle.db");
+    err_line(w, "stdout");
+    w->stdout_fd = 0;
 }
 
 static void commands_on_a_file_want_one(void **state) {
@@ -136,6 +189,10 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_says_what_there_is),
         cmocka_unit_test(every_command_has_its_help),
+        cmocka_unit_test(help_takes_one_command),
+        cmocka_unit_test(no_argument_is_empty),
+        cmocka_unit_test(status_of_what_is_no_run_says_so),
+        cmocka_unit_test(a_closed_stdout_is_named),
         cmocka_unit_test(wrong_words_are_answered_in_one_line),
         cmocka_unit_test(commands_on_a_file_want_one),
         cmocka_unit_test(a_full_disk_is_no_success),

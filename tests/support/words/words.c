@@ -97,8 +97,8 @@ static _Noreturn void be_hplan(const char *command, int out, int err) {
     char *text = strdup(command), *argv[MAX_ARGUMENTS + 2];
     argv[0] = text ? "hplan" : NULL;
     const int argc = 1 + split(text, argv + 1), in = open("/dev/null", O_RDONLY);
-    if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0)
-        _exit(126);
+    const int to = out < 0 ? close(STDOUT_FILENO) : dup2(out, STDOUT_FILENO);
+    if (in < 0 || to < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0) _exit(126);
     on_exit(leave, NULL);
     alarm(HANG_S);
     exit(cli_main(argc, argv));

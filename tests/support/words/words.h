@@ -33,7 +33,7 @@ typedef struct words {
     int status;       /* its exit code; 128 + signal, as in a shell */
     char *out, *err;  /* what it wrote */
     json_t *json;     /* parsed from `out` on demand */
-    int stdout_fd;    /* open, in place of `out`; 0: `out` */
+    int stdout_fd;    /* open, in place of `out`; 0: `out`; -1: closed */
     char scratch[32]; /* the folder, which is also the test's current one */
 } words;
 
