@@ -3,6 +3,7 @@
 #include "cli/show/show_costs.h"
 #include "cli/show/explain.h"
 #include "cli/show/frame.h"
+#include "networks/graph/samples.h"
 #include "costmodels/cost_stored.h"
 #include "base/units.h"
 #include "networks/deploy/deploy.h"
@@ -43,8 +44,8 @@ static void print_stage(const hp_plan *plan, const explain_stage *s) {
     if (s->strip_unit >= 0)
         printf(" (units %d..%d in %d strips of the image)", s->first_unit, s->strip_unit,
                plan->strategy.strips.n);
-    printf(": units %d..%d, %.3g M parameters, %.3g GFLOP forward per image\n", s->first_unit, s->last_unit,
-           (double)s->params * 1e-6, 2e-9 * (double)s->macs);
+    printf(": units %d..%d, %.3g M parameters, %.3g GFLOP forward per %s\n", s->first_unit, s->last_unit,
+           (double)s->params * 1e-6, 2e-9 * (double)s->macs, hp_samples_one(g));
     for (int u = s->first_unit; u <= s->last_unit; u++) {
         const hp_tensor *t = &g->tensor[g->layer[g->unit_first[u + 1] - 1].out];
         printf("  unit %3d  %-28s -> %d x %d x %d\n", u, explain_unit_name(g, u, name), t->h, t->w, t->c);
@@ -110,24 +111,25 @@ static void print_codecs(const hp_plan *plan, const hp_cost_table *costs) {
 /* How the batch is split, without an end of line. */
 static void print_batch(const hp_program *p) {
     printf("batch %lld = ", (long long)p->batch);
-    if (!p->n_share) printf("%d replicas x ", p->dp);
-    printf("%d micro-batches x %lld", p->micro, (long long)p->micro_batch);
+    if (!p->n_share) printf("%d replica%s x ", p->dp, p->dp == 1 ? "" : "s");
+    printf("%d micro-batch%s x %lld", p->micro, p->micro == 1 ? "" : "es", (long long)p->micro_batch);
     for (int i = 0; i < p->n_share; i++)
         printf("%s%lld", i ? "+" : " on replicas of ", (long long)p->share[i]);
 }
 
 static void print_header(const hp_plan *plan, const hp_cost_table *costs, const hp_exposure *exposure) {
     char from[COSTS_TEXT];
+    char size[HP_SAMPLES_TEXT];
     char strategy[HP_STRATEGY_TEXT], machine[64], step[32], arena[32], live[32], place[256];
     const hp_program *p = plan->program;
-    printf("%s of %s in %s, %d x %d pixels, %d classes, %lld parameters\n",
-           p->mode == HP_MODE_TRAIN ? "training" : "inference", plan->net, hp_prec_names[plan->strategy.prec],
-           plan->image_h, plan->image_w, plan->classes, (long long)hp_graph_param_count(plan->graph));
+    printf("%s of %s in %s, %s, %lld parameters\n", p->mode == HP_MODE_TRAIN ? "training" : "inference",
+           plan->net, hp_prec_names[plan->strategy.prec], hp_samples_size(plan->graph, size),
+           (long long)hp_graph_param_count(plan->graph));
     printf("strategy %s\n", hp_strategy_text(&plan->strategy, strategy));
     print_batch(p);
-    printf("; %d ranks on %s (device %s); %s predicted per step\n", hp_program_ranks(p),
-           cli_plain(plan->machine.name, machine, sizeof machine), plan->device->name,
-           hp_format_seconds(plan->step_s, step));
+    printf("; %d rank%s on %s (device %s); %s predicted per step\n", hp_program_ranks(p),
+           hp_program_ranks(p) == 1 ? "" : "s", cli_plain(plan->machine.name, machine, sizeof machine),
+           plan->device->name, hp_format_seconds(plan->step_s, step));
     printf("costs: %s\n", costs_text(costs, from));
     costs_print_unmeasured("", exposure);
     for (int v = 0; v < explain_stages(plan); v++) {

@@ -9,6 +9,7 @@
 #include "cli/history/record.h"
 #include "cli/launch/leftovers.h"
 #include "cli/launch/workspace.h"
+#include "networks/graph/samples.h"
 #include "base/new_file.h"
 #include "base/units.h"
 #include "sim/search/conditions.h"
@@ -189,6 +190,7 @@ static hp_status execute(hp_arena *arena, const run_options *o, const run_again 
     run_status status;
     HP_TRY(run_status_begin(&status, w, &plan, run_options_passed(o, "checkpoint"), o->metrics, err));
     show.status = &status;
+    show.samples = hp_samples_name(plan.graph);
     const hp_status outcome = workspace_run(w, &plan, &l, &recorded, err);
     run_status_end(&status, outcome);
     run_show_end(&show);

@@ -5,6 +5,7 @@
 #include "base/input.h"
 #include "base/units.h"
 #include "checkpoints/checkpoint_folder.h"
+#include "networks/graph/samples.h"
 #include "plan/program/print.h"
 #include "traces/faults/board.h"
 #include "traces/trace.h"
@@ -210,8 +211,9 @@ static void print_pace(const view *v) {
     char step[32], predicted[32], left[32];
     const double step_s = number(v, "mean_step_s"), to_go = number(v, "steps") - number(v, "step");
     if (isnan(step_s)) return;
-    printf("mean step %s, predicted %s; %.3g images/s", hp_format_seconds(step_s, step),
-           hp_format_seconds(number(v, "predicted_s"), predicted), number(v, "batch") / step_s);
+    printf("mean step %s, predicted %s; %.3g %s/s", hp_format_seconds(step_s, step),
+           hp_format_seconds(number(v, "predicted_s"), predicted), number(v, "batch") / step_s,
+           v->has_plan ? hp_samples_name(v->plan.graph) : "samples");
     if (to_go > 0) printf("; about %s to go", hp_format_seconds(to_go * step_s, left));
     printf("\n");
 }

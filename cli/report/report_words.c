@@ -3,14 +3,15 @@
 
 #include "traces/trace_text.h"
 #include "base/text.h"
+#include "networks/graph/samples.h"
 
 #include <math.h>
 
 /* "224 x 224"; of a text, which is one wide, "1024 tokens" */
 static const char *sample_size(const report *r) {
     const hp_plan *p = &r->plan;
-    return p->image_w == 1 ? hp_arena_printf(r->arena, "%d tokens", p->image_h)
-                           : hp_arena_printf(r->arena, "%d x %d", p->image_h, p->image_w);
+    return hp_graph_reads_ids(p->graph) ? hp_arena_printf(r->arena, "%d tokens", p->image_h)
+                                        : hp_arena_printf(r->arena, "%d x %d", p->image_h, p->image_w);
 }
 
 const char *report_title(const report *r) {
@@ -22,7 +23,7 @@ const char *report_title(const report *r) {
 }
 
 const char *report_samples(const report *r) {
-    return hp_graph_reads_ids(r->plan.graph) ? "sequences" : "images";
+    return hp_samples_name(r->plan.graph);
 }
 
 const char *report_command(const report *r, const char *verb, const char *path) {

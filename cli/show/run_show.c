@@ -121,14 +121,14 @@ static void show_slide(const json_t *s) {
            number(s, "majority_class"), number(s, "majority_share"));
 }
 
-static void show_step_time(const json_t *f, const run_outcome *r) {
+static void show_step_time(const json_t *f, const run_outcome *r, const char *samples) {
     char text[RUN_OUTCOME_TEXT], time[32];
     const double batch = number(f, "images_per_s") * number(f, "step_s");
     if (!r->known)
         printf("step %s measured (median)", hp_format_seconds(number(f, "step_s"), time));
     else
         printf("%s", run_outcome_text(r, text));
-    printf("; %.3g images/s\n", r->known ? batch / r->measured_s : number(f, "images_per_s"));
+    printf("; %.3g %s/s\n", r->known ? batch / r->measured_s : number(f, "images_per_s"), samples);
 }
 
 static void show_summary(const run_show *s, const run_outcome *r, const char *trace, const char *kept) {
@@ -138,7 +138,7 @@ static void show_summary(const run_show *s, const run_outcome *r, const char *tr
     if (!no_labels(s->first_loss) || !no_labels(number(f, "loss")))
         printf(", loss %.4f at first, %.4f at last", s->first_loss, number(f, "loss"));
     printf("\n");
-    show_step_time(f, r);
+    show_step_time(f, r, s->samples);
     if (json_object_get(f, "accuracy")) (json_object_get(f, "bits_per_byte") ? show_text : show_accuracy)(f);
     if (json_object_get(f, "iou"))
         printf("intersection over union of the foreground %.4f (pixels)\n", number(f, "iou"));

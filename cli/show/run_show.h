@@ -10,6 +10,7 @@ typedef struct run_show {
     bool json;
     cli_progress bar;
     bool started;
+    const char *samples;        /* what a batch holds: "images" (networks/graph/samples.h) */
     double first_loss, steps_s; /* steps_s: of all steps together */
     json_t *final;              /* the last line; NULL until it arrives */
     run_status *status;         /* is told every line; NULL: nobody is */

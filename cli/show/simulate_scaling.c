@@ -1,6 +1,7 @@
 /* simulate_scaling.c - prints curves: per count of devices the speed-up and efficiency, or the reason for
  * having no plan; the time of an epoch; one row per image size. */
 #include "cli/show/simulate_show.h"
+#include "networks/graph/samples.h"
 
 #include "base/units.h"
 
@@ -65,7 +66,7 @@ static void print_base(const simulate_found *f) {
     for (int i = 0; i < f->n_point; i++)
         if (f->point[i].plan && (!base || f->point[i].gpus < base->gpus)) base = &f->point[i];
     if (base)
-        printf("  speed-up and efficiency of images/s, against %s's smallest count with a plan; flops: the "
+        printf("  speed-up and efficiency of the rate, against %s's smallest count with a plan; flops: the "
                "model's, of "
                "the devices' peak\n",
                *base->curve ? "each strategy" : "the best strategy");
@@ -73,8 +74,9 @@ static void print_base(const simulate_found *f) {
 
 void simulate_print_scaling(const simulate_setup *s, const simulate_found *f) {
     const int width = strategy_width(f);
-    printf("\n  # %-*s%6s%8s%10s%10s%9s%7s%7s%s\n", width, "strategy", "gpus", "batch", "ms/step", "img/s",
-           "speedup", "eff.", "flops", s->epoch.samples ? "     epoch" : "");
+    printf("\n  # %-*s%6s%8s%10s%10s%9s%7s%7s%s\n", width, "strategy", "gpus", "batch", "ms/step",
+           hp_samples_rate(s->network.trained), "speedup", "eff.", "flops",
+           s->epoch.samples ? "     epoch" : "");
     for (int i = 0; i < f->n_point; i++) {
         const simulate_point *p = &f->point[i];
         if (i && strcmp(p->curve, p[-1].curve) != 0) printf("\n");

@@ -1,6 +1,7 @@
 /* simulate_show.c - what `simulate` prints around its table. */
 #include "cli/show/simulate_show.h"
 #include "cli/show/show_costs.h"
+#include "networks/graph/samples.h"
 #include "networks/graph/optimizer.h"
 
 #include "base/units.h"
@@ -132,11 +133,20 @@ static const char *mode_text(const simulate_setup *s, char out[64]) {
     return out;
 }
 
+/* "cnn 28x28, 10 classes"; "gpt2, 1024 tokens of 50257 ids" */
+static void print_sample(const simulate_network *n) {
+    char size[HP_SAMPLES_TEXT];
+    if (hp_graph_reads_ids(n->trained))
+        printf("%s, %s", n->net, hp_samples_size(n->trained, size));
+    else
+        printf("%s %dx%d, %d classes", n->net, n->image_h, n->image_w, n->classes);
+}
+
 static void print_header(const simulate_setup *s, const simulate_found *f) {
     char elapsed[32], mode[64];
     simulate_print_device(s, f);
-    printf("%s %dx%d, %d classes, %.3g M parameters, %s, batch %lld on %d device%s\n", s->network.net,
-           s->network.image_h, s->network.image_w, s->network.classes,
+    print_sample(&s->network);
+    printf(", %.3g M parameters, %s, batch %lld on %d device%s\n",
            (double)hp_graph_param_count(s->network.graph) * 1e-6, mode_text(s, mode), (long long)f->batch,
            f->gpus, f->gpus == 1 ? "" : "s");
     printf("searched %lld strateg%s in %s: %lld valid, %lld rejected", (long long)f->tally.searched,

@@ -1,5 +1,6 @@
 /* simulate_table.c - candidates within the terminal's width: one row per family, and why others have none. */
 #include "cli/show/simulate_show.h"
+#include "networks/graph/samples.h"
 
 #include "base/units.h"
 
@@ -191,7 +192,9 @@ void simulate_print_table(const simulate_setup *s, const simulate_found *f) {
     printf("\n  # %-*s", l.strategy, "strategy");
     if (l.sweep) printf("%*s", GPUS_WIDTH, "gpus");
     for (int c = 0; c < N_COLUMN; c++) {
-        if (is_shown(&columns[c], l.drop)) printf("%*s", columns[c].width, columns[c].title);
+        const bool rate = columns[c].text == text_images;
+        if (is_shown(&columns[c], l.drop))
+            printf("%*s", columns[c].width, rate ? hp_samples_rate(s->network.trained) : columns[c].title);
     }
     printf("\n");
     const hp_evaluation *above = NULL;

@@ -188,6 +188,8 @@ again=$(sed -n 's/.*plan for this machine: hplan \([^;]*\);.*/\1/p' err)
 [ -n "$again" ] || complain "no command that plans for this machine: $(cat err)"
 # shellcheck disable=SC2086 # words
 expect 0 $again --strategy dp=1 --out again.db
+expect 0 run again.db --steps 1 --trace again-run.db
+grep -q ' sequences/s$' out || complain "the rate of a text: $(cat out)"
 # nor does a machine of few cores take the batch of thousands of GPUs
 expect 0 simulate --net resnet50 --machine summit --gpus 1536 --batch 98304 --strategy dp=1536 --out many.db
 expect 3 run many.db --steps 1

@@ -35,6 +35,25 @@ static void a_text_network_is_calibrated_by_its_name(void **state) {
     assert_string_equal(line, "calibrate --net gpt:1,16,2,8,32 --batch 2 --gpus 1");
 }
 
+/* Its samples are sequences of ids. */
+static void a_text_network_has_sequences(void **state) {
+    words *w = *state;
+    hplan(w, 0, "simulate --net gpt:1,16,2,8,32 --batch 2 --machine thesis-a100 --strategy dp=1");
+    out_says(w, "^gpt:1,16,2,8,32, 8 tokens of 32 ids, ");
+    out_says(w, " seq/s ");
+    hplan(w, 0, "explain plan.db");
+    out_says(w, "8 tokens of 32 ids");
+    out_says(w, "1 replica x 1 micro-batch x 2; 1 rank on ");
+    out_says(w, "GFLOP forward per sequence$");
+    out_lacks(w, "pixels|per image");
+    hplan(w, 0,
+          "simulate --net gpt:1,16,2,8,32 --batch 4 --machine thesis-a100 --gpus 1,2 --strategy 'dp=*'");
+    out_says(w, " seq/s ");
+    hplan(w, 0, "simulate --net cnn --image 28 --batch 2 --machine thesis-a100 --strategy dp=1");
+    out_says(w, "^cnn 28x28, 10 classes, ");
+    out_says(w, " img/s ");
+}
+
 /* One fit, of small convolutions, does not cover a large network. */
 static void what_was_measured_of_others_is_not_this(void **state) {
     words *w = *state;
@@ -221,6 +240,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_interval_is_nonsense),
                                        cmocka_unit_test(what_was_measured_of_others_is_not_this),
                                        cmocka_unit_test(a_text_network_is_calibrated_by_its_name),
+                                       cmocka_unit_test(a_text_network_has_sequences),
                                        cmocka_unit_test(what_nobody_measured_is_named),
                                        cmocka_unit_test(a_ledger_that_covers_little_is_not_ok),
                                        cmocka_unit_test(threads_that_do_nothing_say_so),
